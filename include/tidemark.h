@@ -45,7 +45,8 @@ enum tidemark_device {
     TIDEMARK_DEVICE_CPU = 0,
     TIDEMARK_DEVICE_CUDA = 1,
     TIDEMARK_DEVICE_VIRTUAL = 2, /* addresses without memory behind them */
-    TIDEMARK_DEVICE_OTHER = 3
+    TIDEMARK_DEVICE_OTHER = 3,
+    TIDEMARK_DEVICE_XPU = 4 /* Intel's GPUs, as PyTorch calls them */
 };
 
 /* What a range of memory is for. */

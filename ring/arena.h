@@ -62,7 +62,14 @@ struct arena_frame {
 };
 
 /* Device kinds; stored in databases. */
-enum arena_device { DEVICE_CPU = 0, DEVICE_CUDA = 1, DEVICE_VIRTUAL = 2, DEVICE_OTHER = 3 };
+enum arena_device {
+    DEVICE_CPU = 0,
+    DEVICE_CUDA = 1,
+    DEVICE_VIRTUAL = 2,
+    DEVICE_OTHER = 3,
+    DEVICE_XPU = 4, /* Intel's GPUs, as PyTorch calls them */
+    DEVICE_KINDS
+};
 
 struct arena_heap {
     int32_t device_kind;  /* enum arena_device */

@@ -42,7 +42,7 @@ CREATE TABLE process(
 
 CREATE TABLE device(
   id          INTEGER PRIMARY KEY,
-  kind        TEXT NOT NULL,      -- 'cpu', 'cuda', 'virtual', 'other'
+  kind        TEXT NOT NULL,      -- 'cpu', 'cuda', 'xpu', 'virtual', 'other'
   ordinal     INTEGER NOT NULL,   -- index among its kind, -1 = not known
   name        TEXT,               -- as the driver calls it
   total_bytes INTEGER             -- its memory

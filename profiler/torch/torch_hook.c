@@ -76,6 +76,8 @@ static int32_t kind_of(struct c10_device device)
 {
     if (device.type == C10_CPU)
         return DEVICE_CPU;
+    if (device.type == C10_XPU)
+        return DEVICE_XPU;
     return device.type == C10_CUDA ? DEVICE_CUDA : DEVICE_OTHER;
 }
 

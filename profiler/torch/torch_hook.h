@@ -22,7 +22,7 @@ struct c10_device {
     int8_t type; /* enum c10_type, or another accelerator */
     int8_t index;
 };
-enum c10_type { C10_CPU = 0, C10_CUDA = 1 };
+enum c10_type { C10_CPU = 0, C10_CUDA = 1, C10_XPU = 12 };
 
 /* c10::cuda::CUDAStream, returned in two registers. */
 struct c10_stream {

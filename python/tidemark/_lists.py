@@ -4,7 +4,7 @@ from array import array
 
 PARAMETER, GRADIENT, STATE, INPUT, BUCKET, OTHER = 1, 2, 3, 5, 6, 8
 
-DEVICE_KINDS = {"cpu": 0, "cuda": 1}
+DEVICE_KINDS = {"cpu": 0, "cuda": 1, "xpu": 4}
 # A place as cells of an array: address, bytes, heap, category, name; see struct place of pyapi.c.
 CELLS, ADDRESS, CATEGORY = 5, 0, 3
 

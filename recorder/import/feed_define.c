@@ -168,7 +168,7 @@ uint32_t feed_place(struct feed *feed, uint32_t number)
     if (feed->snapshot->host == place.device + 1)
         return feed->places[number] = define_host(feed, pool_number(pair));
     struct arena_heap heap = {
-        .device_kind = snapshot_is_xpu(feed->snapshot) ? DEVICE_OTHER : DEVICE_CUDA,
+        .device_kind = snapshot_is_xpu(feed->snapshot) ? DEVICE_XPU : DEVICE_CUDA,
         .device_index = (int32_t)place.device,
         .stream = place.stream,
         .pool = pool_number(pair),

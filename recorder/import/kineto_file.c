@@ -15,7 +15,7 @@
 enum fact { ADDR, BYTES, DEVICE_TYPE, DEVICE_ID, ALLOCATED, RESERVED, FACT_COUNT };
 
 /* c10's numbers of device types. */
-enum { C10_DEVICE_CPU = 0, C10_DEVICE_CUDA = 1 };
+enum { C10_DEVICE_CPU = 0, C10_DEVICE_CUDA = 1, C10_DEVICE_XPU = 12 };
 
 struct fact_value {
     bool seen, negative;
@@ -174,14 +174,14 @@ static int place_of(struct kineto *kineto, uint32_t *place)
 {
     const struct fact_value *type = &kineto->event.facts[DEVICE_TYPE],
                             *id = &kineto->event.facts[DEVICE_ID];
-    bool cpu = type->number == C10_DEVICE_CPU, cuda = type->number == C10_DEVICE_CUDA;
+    bool cpu = type->number == C10_DEVICE_CPU;
+    enum arena_device kind = cpu                               ? DEVICE_CPU
+                             : type->number == C10_DEVICE_CUDA ? DEVICE_CUDA
+                             : type->number == C10_DEVICE_XPU  ? DEVICE_XPU
+                                                               : DEVICE_OTHER;
     int32_t index =
         id->seen && !id->negative && id->number <= IMPORT_MAX_DEVICES ? (int32_t)id->number : -1;
-    return block_log_place(kineto->log,
-                           cpu    ? DEVICE_CPU
-                           : cuda ? DEVICE_CUDA
-                                  : DEVICE_OTHER,
-                           cpu ? 0 : index, 0, place);
+    return block_log_place(kineto->log, kind, cpu ? 0 : index, 0, place);
 }
 
 static uint64_t total_of(const struct kineto *kineto, enum fact fact)

@@ -142,8 +142,8 @@ static uint32_t add_module(struct names *names, const struct names_module *modul
 
 static const char *device_kind(int32_t kind)
 {
-    static const char *const texts[] = {"cpu", "cuda", "virtual", "other"};
-    assert(kind >= DEVICE_CPU && kind <= DEVICE_OTHER);
+    static const char *const texts[DEVICE_KINDS] = {"cpu", "cuda", "virtual", "other", "xpu"};
+    assert(kind >= DEVICE_CPU && kind < DEVICE_KINDS);
     return texts[kind];
 }
 
@@ -268,7 +268,7 @@ static bool read_heap(struct names_defs *defs, const unsigned char *bytes, size_
     if (count != sizeof heap)
         return false;
     memcpy(&heap, bytes, sizeof heap);
-    if (heap.device_kind < DEVICE_CPU || heap.device_kind > DEVICE_OTHER) {
+    if (heap.device_kind < DEVICE_CPU || heap.device_kind >= DEVICE_KINDS) {
         note(defs->account, NOTE_BAD_DEFINITION, NOTE_NO_ADDRESS, "device kind %d",
              heap.device_kind);
         heap.device_kind = DEVICE_OTHER;

@@ -1,7 +1,9 @@
 """test_keys.py TIDEMARK: what snapshots of torch 2.8 to 2.14 have besides: annotations of tensors, a
 history that overflowed, actions that were not recorded, pinned host memory. The snapshots are made."""
 import copy
+import os
 import random
+import subprocess
 import sys
 import unittest
 
@@ -81,12 +83,17 @@ class Keys(Case):
         for entry in snapshot["device_traces"][0]:
             entry.pop("pool_id", None)
         db = self.load(snapshot)
-        self.assertEqual(db.execute("SELECT DISTINCT kind, ordinal FROM device").fetchall(), [("other", 0)])
+        self.assertEqual(db.execute("SELECT DISTINCT kind, ordinal FROM device").fetchall(), [("xpu", 0)])
         self.assertEqual(db.execute(LIVING).fetchall(), living(snapshot))
         self.assertEqual(dict(db.execute("SELECT key, value FROM setting"))["device_kind"], "xpu")
         self.assertEqual(dict(db.execute("SELECT key, value FROM setting"))["alloc_conf"],
                          "expandable_segments:False")
         self.assertIn("a snapshot of an XPU", self.said)
+        for report in ("peak", "info", "frag", "timeline"):
+            out = os.path.join(self.folder.name, f"{self.n}.db")
+            said = subprocess.run([test_round_trip.TIDEMARK, report, out], capture_output=True, text=True)
+            self.assertEqual(said.returncode, 0, said)
+            self.assertIn("xpu:0", said.stdout)
         both = {**settings, "PYTORCH_CUDA_ALLOC_CONF": "max_split_size_mb:64"}
         db = self.load(made(allocator_settings=both))
         self.assertEqual(db.execute("SELECT DISTINCT kind FROM device").fetchall(), [("cuda",)])

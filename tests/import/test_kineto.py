@@ -77,6 +77,12 @@ class Kineto(unittest.TestCase):
             started = db.execute("SELECT value FROM meta WHERE key = 'started'").fetchone()[0]
             self.assertTrue(started.startswith("2026-"), started)
 
+    def test_kinds_of_devices(self):
+        """By c10's numbers: 12 is an XPU, 13 MPS, of which nothing else is known here."""
+        db = self.load([memory(1000 + kind, 4096 * kind, 512, device=1, kind=kind) for kind in (1, 12, 13)])
+        self.assertEqual(db.execute("SELECT kind, ordinal FROM device ORDER BY id").fetchall(),
+                         [("cuda", 1), ("xpu", 1), ("other", 1)])
+
     def test_events_of_an_old_torch(self):
         old = [memory(1000 + i, 0, (-1) ** i * 512) for i in range(4)]
         for event in old:

@@ -231,7 +231,7 @@ TEST(bad_definitions_keep_the_numbers_right)
     feed_define(&feed, ARENA_SITE, zeros, 0);
     feed_define(&feed, ARENA_SITE, zeros, (ARENA_MAX_DEPTH + 1) * 4);
     feed_define(&feed, ARENA_STRING, zeros, ARENA_MAX_PAYLOAD + 1);
-    struct arena_heap odd = {.device_kind = 4, .device_index = 0};
+    struct arena_heap odd = {.device_kind = DEVICE_KINDS, .device_index = 0};
     feed_define(&feed, ARENA_HEAP, &odd, sizeof odd);
     uint32_t heap = feed_heap(&feed, DEVICE_CPU, 0, 0);
     uint32_t unknown_frame = 5000;

@@ -76,12 +76,12 @@ static void put_text(const char *text)
 
 static void put_event(int index, const struct process *process, const struct event *event)
 {
-    static const char *const devices[] = {"cpu", "cuda", "virtual", "other"};
+    static const char *const devices[8] = {"cpu", "cuda", "virtual", "other", "xpu"};
     const struct arena_heap *heap = definition(process, event->heap, ARENA_HEAP);
     fprintf(out, "{\"p\": %d, \"kind\": \"%s\", \"flags\": %u, \"time\": %" PRIu64, index,
             event_kind_name((unsigned)event->kind), (unsigned)event->flags, event->time_ns);
     fprintf(out, ", \"thread\": %u, \"device\": \"%s\", \"index\": %d, \"stream\": %" PRIu64,
-            (unsigned)event->thread, heap ? devices[heap->device_kind & 3] : "",
+            (unsigned)event->thread, heap ? devices[heap->device_kind & 7] : "",
             heap ? heap->device_index : -1, heap ? heap->stream : 0);
     fprintf(out, ", \"site\": %u, \"name\": ", event->site);
     put_text(definition(process, event->name, ARENA_STRING));

@@ -184,9 +184,11 @@ TEST(other_accelerators_have_heaps_too)
 {
     struct fixture fix = begin();
     CALL(fix.c10, fake_device)(12, 1, at(512), 1024, 1024, 2048);
-    REQUIRE(take(&fix) == 1);
-    CHECK_INT(heap_of(&fix, &fix.events[0]).device_kind, DEVICE_OTHER);
+    CALL(fix.c10, fake_device)(13, 0, at(512), 1024, 1024, 2048);
+    REQUIRE(take(&fix) == 2);
+    CHECK_INT(heap_of(&fix, &fix.events[0]).device_kind, DEVICE_XPU);
     CHECK_INT(heap_of(&fix, &fix.events[0]).device_index, 1);
+    CHECK_INT(heap_of(&fix, &fix.events[1]).device_kind, DEVICE_OTHER);
 }
 
 TEST(without_a_recorder_libc10_is_as_it_was)

@@ -104,7 +104,7 @@ static void say_overflow(const struct import_result *result)
 static void say_trouble(const struct import_result *result)
 {
     if (result->is_xpu)
-        log_say(LOG_NOTE, "it is a snapshot of an XPU: its devices are called 'other'");
+        log_say(LOG_NOTE, "it is a snapshot of an XPU: its devices are called xpu");
     if (result->lacks)
         log_say(LOG_NOTE, "%s has no %s", result->format, result->lacks);
     if (!result->is_snapshot && !result->blocks && !result->blocks_before && !result->instead.count)
