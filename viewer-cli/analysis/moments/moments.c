@@ -97,21 +97,48 @@ static size_t moment_at(const struct moments *moments, int64_t seq)
     return at;
 }
 
-static bool add_change(struct moments_work *work, size_t moment, uint32_t class, int64_t bytes,
-                       int64_t blocks)
+static bool new_change(struct moments *out, size_t moment, uint32_t class)
+{
+    if (!MEM_GROW(out->changes, out->change_cap, out->change_count + 1))
+        return false;
+    out->changes[out->change_count++] =
+        (struct moments_change){.moment = (uint32_t)moment, .class = class};
+    return true;
+}
+
+/* Births come moment by moment: the last change of a class is the one, or there is none yet. What a
+ * free changes at the same moment stands apart, until all are merged. */
+static bool add_birth(struct moments_work *work, size_t moment, uint32_t class, int64_t bytes)
+{
+    struct moments *out = work->out;
+    size_t known = work->born_cap;
+    if (!MEM_GROW(work->born, work->born_cap, (size_t) class + 1))
+        return false;
+    for (; known < work->born_cap; known++)
+        work->born[known] = SIZE_MAX;
+    size_t at = work->born[class];
+    if (at == SIZE_MAX || out->changes[at].moment != moment) {
+        at = out->change_count;
+        if (!new_change(out, moment, class))
+            return false;
+        work->born[class] = at;
+    }
+    out->changes[at].bytes += bytes;
+    out->changes[at].blocks++;
+    return true;
+}
+
+static bool add_death(struct moments_work *work, size_t moment, uint32_t class, int64_t bytes)
 {
     struct moments *out = work->out;
     uint64_t key = (uint64_t)moment << 32 | class, at = map_get(&work->changes, key);
     if (at == MAP_NONE) {
         at = out->change_count;
-        if (!MEM_GROW(out->changes, out->change_cap, at + 1) ||
-            !map_put(&work->changes, key, at, NULL))
+        if (!new_change(out, moment, class) || !map_put(&work->changes, key, at, NULL))
             return false;
-        out->changes[out->change_count++] =
-            (struct moments_change){.moment = (uint32_t)moment, .class = class};
     }
-    out->changes[at].bytes += bytes;
-    out->changes[at].blocks += blocks;
+    out->changes[at].bytes -= bytes;
+    out->changes[at].blocks--;
     return true;
 }
 
@@ -120,9 +147,9 @@ static bool add_chosen(struct moments_work *work, const struct moments_block *bl
     struct moments *out = work->out;
     size_t from = work->next;
     size_t until = block->free_seq == MOMENTS_NONE ? out->count : moment_at(out, block->free_seq);
-    if (!add_change(work, from, block->class, block->size, 1))
+    if (!add_birth(work, from, block->class, block->size))
         return false;
-    if (until < out->count && !add_change(work, until, block->class, -block->size, -1))
+    if (until < out->count && !add_death(work, until, block->class, block->size))
         return false;
     return moments_top_offer(work, block, from, until);
 }
@@ -297,6 +324,7 @@ static int read_all(struct moments_work *work)
         err = ERR_NOMEM;
     if (err == 0)
         err = work->out->exact ? read_all_blocks(work) : read_seen_blocks(work);
+    map_clear(&work->changes); /* sorting takes as much again */
     if (err == 0 && work->out->exact)
         err = make_exact(work->out);
     else if (err == 0 && !moments_top_end(work))
@@ -317,7 +345,7 @@ int moments_read(struct db *db, int64_t process, int64_t device,
     category_free(work.rules);
     map_clear(&work.births);
     map_clear(&work.classes);
-    map_clear(&work.changes);
+    mem_free(work.born);
     return err;
 }
 

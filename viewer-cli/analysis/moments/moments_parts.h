@@ -19,9 +19,11 @@ struct moments_work {
     struct module_tree *tree;
     struct map births;  /* phase.id -> kind */
     struct map classes; /* what makes a class, mixed -> the first class of that mix */
-    struct map changes; /* moment and class -> place in changes, while blocks are read */
-    struct top *top;    /* moments_top.c */
-    size_t next;        /* the moment whose births are read */
+    struct map changes; /* moment and class -> place in changes, of frees, while blocks are read */
+    size_t *born;       /* of each class: the place in changes of its last births */
+    size_t born_cap;
+    struct top *top; /* moments_top.c */
+    size_t next;     /* the moment whose births are read */
 };
 
 /* Chooses the moments: by seq, none twice. 0 or an error. */

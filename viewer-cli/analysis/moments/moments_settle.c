@@ -1,5 +1,6 @@
 /* What becomes of the changes: sorted, few enough, added up at the moments. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "mem.h"
 #include "moments_parts.h"
@@ -12,12 +13,43 @@ static int by_place(const void *a, const void *b)
     return (x->class > y->class) - (x->class < y->class);
 }
 
+/* One pass of a sort by counting: stable, from one array into the other. `place` has a number more
+ * than there are keys. */
+static void spread(const struct moments_change *from, struct moments_change *to, size_t count,
+                   size_t *place, size_t keys, bool by_moment)
+{
+    memset(place, 0, (keys + 1) * sizeof *place);
+    for (size_t i = 0; i < count; i++)
+        place[(by_moment ? from[i].moment : from[i].class) + 1]++;
+    for (size_t i = 1; i <= keys; i++)
+        place[i] += place[i - 1];
+    for (size_t i = 0; i < count; i++)
+        to[place[by_moment ? from[i].moment : from[i].class]++] = from[i];
+}
+
+/* By moment, then by class: some millions of them, of some thousand moments. */
+static void sort_changes(struct moments *moments)
+{
+    struct moments_change *changes = moments->changes;
+    size_t count = moments->change_count, most = moments->count;
+    most = moments->class_count > most ? moments->class_count : most;
+    struct moments_change *spare = count > most ? mem_alloc(count, sizeof *spare) : NULL;
+    size_t *place = spare ? mem_alloc(most + 1, sizeof *place) : NULL;
+    if (place) {
+        spread(changes, spare, count, place, moments->class_count, false);
+        spread(spare, changes, count, place, moments->count, true);
+    } else if (count) {
+        qsort(changes, count, sizeof *changes, by_place);
+    }
+    mem_free(spare);
+    mem_free(place);
+}
+
 /* Those of one moment and class together, and none of nothing. */
 static void merge(struct moments *moments)
 {
     size_t count = 0;
-    if (moments->change_count)
-        qsort(moments->changes, moments->change_count, sizeof *moments->changes, by_place);
+    sort_changes(moments);
     for (size_t i = 0; i < moments->change_count; i++) {
         struct moments_change change = moments->changes[i];
         if (count && by_place(&moments->changes[count - 1], &change) == 0) {
