@@ -1,8 +1,10 @@
 """The commands that are tried: with which files, and by what they are judged."""
+import gzip
 import os
 import shutil
 import sqlite3
 import subprocess
+import sys
 
 from judge import Followed, Made, Recorded, Report, Run, judge_any, need
 from plans import IMPORT, RECORD, REPAIR, REPORT, SQL, STORE
@@ -236,13 +238,31 @@ def follow_scenes(options, folder):
 
 # ---- commands that make a database ----
 
+def other_imports(options, folder):
+    """A file of each other kind, and one of them packed."""
+    beside = os.path.join(options.data, "..", "import")
+    export, packed = (os.path.join(folder, name) for name in ("export.sqlite", "trace.json.gz"))
+    subprocess.run([sys.executable, "-B", os.path.join(beside, "nsys_model.py"), export],
+                   check=True, stdout=subprocess.DEVNULL)
+    trace = os.path.join(beside, "traces", "torch-2.6.json")
+    with open(trace, "rb") as file, gzip.open(packed, "wb") as to:
+        to.write(file.read())
+    return [os.path.join(beside, "logs", "rmm-26.10.dev0.log"), trace, packed, export,
+            os.path.join(beside, "profiles", "jax-0.10.2.prof")]
+
+
 def import_scenes(options, folder):
     snapshot = os.path.join(folder, "snapshot.pickle")
     make = os.path.join(os.path.dirname(options.make_fixture), "..", "import", "make_snapshot")
     subprocess.run([make, snapshot, "8000"], check=True, stdout=subprocess.DEVNULL)
     command = [options.inject, "import", "snapshot.pickle", "-o", "run.db"]
-    return [Scene("import", command, IMPORT, Made, [snapshot]),
-            Scene("import --all-frames", command + ["--all-frames"], IMPORT, Made, [snapshot])]
+    scenes = [Scene("import", command, IMPORT, Made, [snapshot]),
+              Scene("import --all-frames", command + ["--all-frames"], IMPORT, Made, [snapshot])]
+    for path in other_imports(options, folder):
+        name = os.path.basename(path)
+        command = [options.inject, "import", name, "-o", "run.db"]
+        scenes.append(Scene("import " + name, command, IMPORT, Made, [path]))
+    return scenes
 
 
 def repair_scenes(options, folder):
