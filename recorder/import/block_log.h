@@ -6,7 +6,8 @@
  *
  * A free of a block that the log did not hand out is of a block that lived before: it is told at
  * the beginning, with the size that its free says. What lived before and was never given back is
- * not in such a log.
+ * not in such a log: where the allocator's own sums are, it is one block, at an address that is
+ * none (BLOCK_LOG_THROUGHOUT); else it is not known.
  *
  * Ranges (begin and end on one thread) are phases, steps and marks of optimizers by their names
  * (feed.h), or only say in what a block was asked for: the ranges that are open on its thread are
@@ -32,6 +33,7 @@
 #include "state.h"
 
 #define BLOCK_LOG_UNKNOWN UINT64_MAX
+#define BLOCK_LOG_THROUGHOUT UINT64_C(1)
 #define BLOCK_LOG_NAME_BYTES ((size_t)4096) /* a name is cut there */
 #define BLOCK_LOG_DEPTH 64u /* frames of a call stack; more are left out at the outer end */
 

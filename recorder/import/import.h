@@ -40,8 +40,9 @@ struct import_result {
     uint64_t ooms;
     uint64_t peak_allocated;
     struct import_instead instead;
-    uint64_t groups;  /* blocks that stand for several: their own sizes are not known */
-    uint64_t unsized; /* that the file names, and says of that their size is not known */
+    uint64_t throughout; /* bytes that were live all through, of which only the sum is known */
+    uint64_t groups;     /* blocks that stand for several: their own sizes are not known */
+    uint64_t unsized;    /* that the file names, and says of that their size is not known */
     /* What does not fit together. */
     uint64_t sizes_checked, sizes_differ, misplaced;
     uint64_t frees_lost, frees_unmatched, segments_unmatched;

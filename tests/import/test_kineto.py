@@ -120,6 +120,10 @@ class Kineto(unittest.TestCase):
         rows = db.execute("SELECT a.address, a.size, d.ordinal FROM allocation a JOIN heap h ON h.id "
                           "= a.heap JOIN device d ON d.id = h.device ORDER BY a.seq").fetchall()
         self.assertEqual(sorted(rows[:len(before)]), sorted(before))
+        early = [rows.pop(len(before)) for _ in held]
+        rest = [most - sum(size for _, size, at in before if at == device)
+                for device, most in ((0, 5 << 30), (1, 7 << 30))]
+        self.assertEqual(sorted((at, size) for _, size, at in early), list(enumerate(rest)))
         self.assertEqual(rows[len(before):], births)
         self.assertEqual(db.execute("SELECT kind, ordinal FROM device ORDER BY 2").fetchall(),
                          [("cuda", 0), ("cuda", 1)])
@@ -129,10 +133,13 @@ class Kineto(unittest.TestCase):
             most = max(e["args"]["Total Reserved"] for e in events
                        if e["args"]["Device Id"] == device)
             self.assertEqual(reserved[device], most)
+            most = max(e["args"]["Total Allocated"] for e in events
+                       if e["args"]["Device Id"] == device)
+            self.assertEqual(db.execute("SELECT allocated FROM peak WHERE device = ?",
+                                        ("cuda:%d" % device,)).fetchone(), (most,))
+        self.assertEqual(db.execute("SELECT count(*) FROM anomaly").fetchone(), (0,))
         self.assertIn("%d blocks live when it began" % len(before), self.said)
-        p = subprocess.run([TIDEMARK, "ladder", self.out, "--device", "cuda:0"],
-                           capture_output=True, text=True)
-        self.assertIn("unattributed", p.stdout)
+        self.assertIn("live all the time: one block on each device", self.said)
 
     def test_the_order_in_the_file_does_not_matter(self):
         events = [memory(10 + i, 256 * (1 + i // 2), 512 if i % 2 == 0 else -512)

@@ -101,12 +101,21 @@ static void say_overflow(const struct import_result *result)
     say_buf(LOG_WARNING, &text);
 }
 
+static void say_throughout(const struct import_result *result)
+{
+    char bytes[HUMAN_MAX];
+    if (result->throughout)
+        log_say(LOG_NOTE, "%s live all the time: one block on each device, by the allocator's sum",
+                human_bytes(bytes, (int64_t)(result->throughout & INT64_MAX)));
+}
+
 static void say_trouble(const struct import_result *result)
 {
     if (result->is_xpu)
         log_say(LOG_NOTE, "it is a snapshot of an XPU: its devices are called xpu");
     if (result->lacks)
         log_say(LOG_NOTE, "%s has no %s", result->format, result->lacks);
+    say_throughout(result);
     if (!result->is_snapshot && !result->blocks && !result->blocks_before && !result->instead.count)
         log_say(LOG_WARNING, "no allocations are in it");
     else if (!result->is_snapshot)
