@@ -17,6 +17,11 @@
  * leading NUL; and in HELLO_DOOR_ENV the path of another one with a file, which ended in that name.
  * A process tries the path first (its recorder serves that first), and says FETCH there only if it
  * said HELLO there.
+ *
+ * With HELLO_ARMED_ENV in the environment nobody may listen under that name yet, and recorders come
+ * and go. Such a process says nothing at its start; with its events it tries the name a few times a
+ * second, and says HELLO and FETCH when somebody listens. When that recorder is gone it goes on
+ * trying.
  */
 #ifndef TIDEMARK_RING_HELLO_H
 #define TIDEMARK_RING_HELLO_H
@@ -31,6 +36,7 @@
  * another user, and has no parent left. Other users cannot read it, as they can the socket's name.
  */
 #define HELLO_KEY_ENV "TIDEMARK_KEY"
+#define HELLO_ARMED_ENV "TIDEMARK_ARMED"
 #define HELLO_TEXT_BYTES 3800
 #define HELLO_UNKNOWN (-1)
 

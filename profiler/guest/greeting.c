@@ -25,6 +25,7 @@ static socklen_t address_size;
 static struct sockaddr_un door; /* no path: there is none */
 static bool by_door;            /* this process said hello there */
 static int32_t greeted; /* the process that said hello; a child finds its parent's pid here */
+static bool armed;
 
 static int number_from(const char *name)
 {
@@ -68,6 +69,12 @@ static void read_arguments(void)
         greeting.text[got - 1] = '\0';
 }
 
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value;
+}
+
 static void find_door(void)
 {
     const char *path = getenv(HELLO_DOOR_ENV);
@@ -91,6 +98,7 @@ bool greeting_prepare(int argc, char **argv)
     greeting.magic = HELLO_MAGIC;
     greeting.format = EVENT_FORMAT;
     greeting.how = HELLO_BY_EXEC;
+    armed = is_set(HELLO_ARMED_ENV);
     greeting.rank = number_from("RANK");
     greeting.local_rank = number_from("LOCAL_RANK");
     greeting.world_size = number_from("WORLD_SIZE");
@@ -176,17 +184,41 @@ static int say(uint16_t what)
     return failed;
 }
 
-static void say_and_hang_up(uint16_t what)
+/* 0 or a failure. */
+static int say_and_hang_up(uint16_t what)
 {
     int fd = say(what);
     if (fd >= 0)
         syscall(SYS_close, fd);
+    return fd < 0 ? fd : 0;
+}
+
+bool greeting_is_armed(void)
+{
+    return armed;
 }
 
 void greeting_hello(void)
 {
     greeted = (int32_t)syscall(SYS_getpid);
     say_and_hang_up(HELLO_HELLO);
+}
+
+void greeting_forget(void)
+{
+    greeted = 0;
+}
+
+/* 0, or a failure by which an armed process knows that there is nobody to ask. */
+static int introduce(int32_t self)
+{
+    if (greeted)
+        greeting.how = HELLO_BY_FORK;
+    int failed = say_and_hang_up(HELLO_HELLO);
+    if (failed && armed)
+        return failed;
+    greeted = self;
+    return 0;
 }
 
 /* The answer: one byte, and with HELLO_YES a descriptor. */
@@ -218,10 +250,10 @@ static int hear(int fd)
 
 int greeting_fetch(uint64_t from_key, uint32_t count)
 {
-    if (greeted != (int32_t)syscall(SYS_getpid)) {
-        greeting.how = HELLO_BY_FORK;
-        greeting_hello();
-    }
+    int32_t self = (int32_t)syscall(SYS_getpid);
+    int failed = greeted != self ? introduce(self) : 0;
+    if (failed)
+        return failed;
     greeting.from_key = from_key;
     greeting.from_count = count;
     int fd = say(HELLO_FETCH);

@@ -15,10 +15,13 @@
 
 /* Reads HELLO_ENV and what hello tells; false: nobody records. Before the others. */
 bool greeting_prepare(int argc, char **argv);
+bool greeting_is_armed(void); /* nobody listens yet: see hello.h */
 void greeting_hello(void);
+/* Who was greeted is gone: who comes next is greeted anew. */
+void greeting_forget(void);
 /* The ring's descriptor; -1 if there is none for us; GREETING_NO_ANSWER. A process that has not
- * said hello, a forked child, does so first. It names the ring from before the fork, of which
- * `count` definitions shall keep their numbers; key 0: none. */
+ * said hello, a forked child or an armed one, does so first. It names the ring from before the
+ * fork, of which `count` definitions shall keep their numbers; key 0: none. */
 int greeting_fetch(uint64_t from_key, uint32_t count);
 
 #endif

@@ -19,6 +19,8 @@
 #define FETCH_PATIENCE_NS (4 * NS_PER_S) /* of threads that wait for the one that fetches */
 #define FETCH_TRIES 5u                   /* with a second between them */
 #define PAGE 4096u
+#define ASLEEP_NS (NS_PER_S / 4)         /* between two tries of an armed program */
+#define LONGEST_SLEEP_NS (64 * NS_PER_S) /* where there is somebody who does not answer */
 
 struct guest guest;
 
@@ -27,6 +29,8 @@ static __thread uint32_t thread_id;
 static __thread uint32_t thread_generation;
 /* True in the thread that is fetching, against events from within. */
 static __thread bool fetching;
+
+static _Atomic uintptr_t at_wake; /* a function; 0: nobody asked */
 
 /* ---- start ---- */
 
@@ -50,7 +54,9 @@ bool guest_init(int argc, char **argv)
         struct guest_page *page = greeting_prepare(argc, argv) ? new_page() : NULL;
         if (page) {
             guest.page = page;
-            greeting_hello();
+            guest.armed = greeting_is_armed();
+            if (!guest.armed)
+                greeting_hello();
         }
         atomic_store(&begun, 2);
     }
@@ -109,16 +115,33 @@ static struct ring *attach(int fd, const struct ring *from, uint32_t count)
     return NULL;
 }
 
+static bool is_over(const struct ring *ring)
+{
+    return atomic_load(&ring->shared->mode) == RING_CLOSED || ring_recorder_died(ring->shared);
+}
+
+/* A fetch that brought nothing. */
+static enum guest_state not_yet(int why)
+{
+    bool silent = why == GREETING_NO_ANSWER;
+    if (guest.armed) {
+        guest.page->tries = silent ? guest.page->tries + 1 : 0;
+        return GUEST_LATER;
+    }
+    return silent && ++guest.page->tries < FETCH_TRIES ? GUEST_LATER : GUEST_OFF;
+}
+
 static enum guest_state map_ring(void)
 {
-    const struct ring *from = guest.ring; /* the parent's */
-    bool refer = from && from->key && arena_can_continue(&from->arena);
+    const struct ring *from = guest.ring; /* the parent's; or one from before this process slept */
+    bool over = guest.armed && from && is_over(from);
+    bool refer = from && from->key && !over && arena_can_continue(&from->arena);
     uint32_t count = refer ? arena_count(&from->arena) : 0;
+    if (over)
+        greeting_forget();
     int fd = greeting_fetch(refer ? from->key : 0, count);
-    if (fd == GREETING_NO_ANSWER && ++guest.page->tries < FETCH_TRIES)
-        return GUEST_LATER;
     if (fd < 0)
-        return GUEST_OFF;
+        return not_yet(fd);
     struct ring *ring = attach(fd, from, count);
     syscall(SYS_close, fd);
     if (!ring)
@@ -130,13 +153,22 @@ static enum guest_state map_ring(void)
     return GUEST_ON;
 }
 
+static uint64_t pause_ns(void)
+{
+    uint32_t tries = guest.page->tries;
+    if (!guest.armed)
+        return NS_PER_S;
+    uint64_t pause = tries ? NS_PER_S << (tries < 6 ? tries : 6) : ASLEEP_NS;
+    return pause < LONGEST_SLEEP_NS ? pause : LONGEST_SLEEP_NS;
+}
+
 static bool fetch(void)
 {
     fetching = true;
     enum guest_state state = map_ring();
     fetching = false;
     if (state == GUEST_LATER)
-        atomic_store(&guest.page->retry_ns, clock_now_ns() + NS_PER_S);
+        atomic_store(&guest.page->retry_ns, clock_now_ns() + pause_ns());
     atomic_store(&guest.page->state, state);
     futex_wake_all(&guest.page->state);
     return state == GUEST_ON;
@@ -170,15 +202,51 @@ static bool take_fetch(uint32_t state)
            atomic_compare_exchange_strong(&guest.page->state, &state, GUEST_FETCHING);
 }
 
-bool guest_start(void)
+static bool fetch_once(void)
 {
     const uint64_t all = ~0ull;
     uint64_t before;
-    int saved = errno;
     /* Raw: libc's call leaves out the signal by which it cancels threads. */
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
     bool live = take_fetch(atomic_load(&guest.page->state)) ? fetch() : false;
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
+    return live;
+}
+
+/* What an event costs while the program sleeps. The coarse clock is behind the other by some
+ * milliseconds. */
+static bool sleeps_on(void)
+{
+    uint64_t retry = atomic_load_explicit(&guest.page->retry_ns, memory_order_relaxed);
+    return retry && clock_read_ns(CLOCK_MONOTONIC_COARSE) < retry;
+}
+
+static bool wake(void)
+{
+    if (atomic_load(&guest.page->state) == GUEST_FETCHING || !fetch_once())
+        return atomic_load(&guest.page->state) == GUEST_ON;
+    uintptr_t woken = atomic_load(&at_wake);
+    if (woken)
+        ((void (*)(void))woken)();
+    return true;
+}
+
+void guest_at_wake(void (*woken)(void))
+{
+    atomic_store(&at_wake, (uintptr_t)woken);
+}
+
+bool guest_start(void)
+{
+    if (guest.armed && sleeps_on())
+        return false;
+    int saved = errno;
+    if (guest.armed) {
+        bool live = wake();
+        errno = saved;
+        return live;
+    }
+    bool live = fetch_once();
     if (!live)
         live = wait_for_fetch();
     if (!live && atomic_load(&guest.page->state) != GUEST_OFF)
@@ -212,6 +280,27 @@ static uint32_t this_thread(void)
     return thread_id;
 }
 
+/* The recorder is gone. Another thread may have another one's ring by now. */
+static void end_ring(const struct ring *ring)
+{
+    uint32_t on = GUEST_ON;
+    if (!guest.armed)
+        atomic_store(&guest.page->state, GUEST_OFF);
+    else if (ring == guest.ring)
+        atomic_compare_exchange_strong(&guest.page->state, &on, GUEST_LATER);
+}
+
+bool guest_awake(void)
+{
+    if (atomic_load_explicit(&guest.page->state, memory_order_acquire) != GUEST_ON)
+        return false;
+    const struct ring *ring = guest.ring;
+    if (__builtin_expect(!ring_recorder_died(ring->shared), 1))
+        return true;
+    end_ring(ring);
+    return false;
+}
+
 void guest_emit(struct event *event)
 {
     event->thread = this_thread() & 0xffffff;
@@ -220,6 +309,7 @@ void guest_emit(struct event *event)
     if (__builtin_expect(atomic_load_explicit(&guest.page->state, memory_order_relaxed) != GUEST_ON,
                          0))
         return;
-    if (__builtin_expect(ring_push(guest.ring, event) == RING_OFF, 0))
-        atomic_store(&guest.page->state, GUEST_OFF);
+    const struct ring *ring = guest.ring;
+    if (__builtin_expect(ring_push(ring, event) == RING_OFF, 0))
+        end_ring(ring);
 }

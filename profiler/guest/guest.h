@@ -13,6 +13,16 @@
  * OFF is for good in this process. In the child of a process that was OFF for want of a recorder
  * the first event tries once more.
  *
+ * An armed program (hello.h) is never OFF but for want of memory: where others go OFF, it sleeps.
+ *
+ *     UNBORN, LATER --an event, a quarter of a second after the last try--> FETCHING
+ *     FETCHING --ring mapped--> ON, and who asked for it is told (guest_at_wake)
+ *        \--nobody listens--> LATER <--recorder gone-- ON
+ *
+ * While it sleeps guest_live is false, also for threads that meet another one which fetches: nobody
+ * waits. A ring from before stays mapped, for a thread may be in the middle of a push; it is of no
+ * other use, as its recorder is gone, but for the definitions: they keep their numbers in the next.
+ *
  * Rules of this folder: no malloc, no stdio, no exit, no abort, nothing that is a cancellation
  * point; errno is left as it was; a lock is held for the length of a copy, and waits for it are
  * bounded.
@@ -51,6 +61,7 @@ struct guest {
     _Atomic uint32_t generation; /* counts rings: a thread's cached id is of one generation */
     _Atomic uint64_t missed;     /* events that came while there was no answer yet; they are
                                     counted in the ring once there is one */
+    bool armed;                  /* set once, by guest_init */
 };
 
 extern struct guest guest;
@@ -61,6 +72,14 @@ bool guest_init(int argc, char **argv);
 
 /* The slow part of guest_live: fetches the ring, or finds that there is none. */
 bool guest_start(void);
+
+/* Of an armed program: called in the thread whose event found the recorder, before that event is
+ * sent, each time. One listener; it may emit events. */
+void guest_at_wake(void (*woken)(void));
+
+/* Whether it is on, of an armed program; never fetches. Sees that the recorder died, which a ring
+ * says only when it is full: the next recorder is not to wait for that. */
+bool guest_awake(void);
 
 /* Lets a program (a test, a benchmark) be its own recorder: no socket, no fork. */
 void guest_use_ring(struct ring_shared *shared);

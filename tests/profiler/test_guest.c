@@ -271,6 +271,108 @@ TEST(without_a_recorder_it_is_off)
 }
 
 /* A sandbox in which socket() fails: off, and the program goes on. */
+/* ---- armed: nobody listens yet ---- */
+
+static int woken;
+
+static void count_wake(void)
+{
+    woken++;
+}
+
+static void mark_until(const struct tidemark_api *api, enum guest_state state)
+{
+    while (atomic_load(&guest.page->state) != state) {
+        api->mark("until", 0);
+        usleep(1000);
+    }
+}
+
+/* The parent comes and goes twice; a line through the pipe says that the program is at it. */
+static void be_armed(void)
+{
+    const struct tidemark_api *api = tidemark_attach(TIDEMARK_API_VERSION);
+    REQUIRE(api != NULL && guest.armed);
+    guest_at_wake(count_wake);
+    for (int i = 1; i <= 2; i++) {
+        api->mark("nobody", 1);
+        REQUIRE(atomic_load(&guest.page->state) == GUEST_LATER);
+        REQUIRE(write(STDOUT_FILENO, "+", 1) == 1);
+        mark_until(api, GUEST_ON);
+        CHECK_INT(woken, i);
+        api->mark("recorded", i);
+        mark_until(api, GUEST_LATER);
+    }
+    CHECK_INT(atomic_load(&guest.missed), 0); /* nobody lost anything */
+}
+
+static pid_t start_armed(const char *name, int *said)
+{
+    int ends[2];
+    REQUIRE(pipe(ends) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(ends[1], STDOUT_FILENO);
+        exec_self(name);
+    }
+    close(ends[1]);
+    *said = ends[0];
+    return child;
+}
+
+static void wait_until_asleep(int said)
+{
+    char plus;
+    REQUIRE(read(said, &plus, 1) == 1);
+}
+
+static void check_recording(struct fake_recorder *fake, int64_t number)
+{
+    struct event out[64];
+    struct ring_torn torn[1];
+    size_t torn_n;
+    fake_wait(fake, 2);
+    CHECK_INT(fake->said[0].hello.what, HELLO_HELLO);
+    CHECK_INT(fake->said[0].hello.how, HELLO_BY_EXEC);
+    CHECK_INT(fake->said[1].hello.what, HELLO_FETCH);
+    CHECK_INT(fake->said[1].hello.from_key, 0);
+    for (bool found = false; !found;) {
+        size_t n = ring_reader_take(&fake->said[1].reader, out, 64, clock_now_ns(), false, torn, 1,
+                                    &torn_n);
+        ring_reader_release(&fake->said[1].reader);
+        for (size_t i = 0; i < n; i++)
+            found |= strcmp(string_of(fake->said[1].ring, out[i].name), "recorded") == 0 &&
+                     (int64_t)out[i].a == number;
+    }
+    ring_close(fake->said[1].ring);
+}
+
+TEST(an_armed_program_sleeps_until_somebody_listens)
+{
+    static struct fake_recorder first, second;
+    const char *name = "an_armed_program_sleeps_until_somebody_listens";
+    int said, status = -1;
+    if (in_the_program()) {
+        be_armed();
+        return;
+    }
+    char text[64];
+    snprintf(text, sizeof text, "tidemark-test-armed-%d", (int)getpid()); /* as fake_start has it */
+    setenv(HELLO_ENV, text, 1);
+    setenv(HELLO_ARMED_ENV, "1", 1);
+    pid_t child = start_armed(name, &said);
+    wait_until_asleep(said);
+    fake_start(&first, "armed");
+    check_recording(&first, 1);
+    fake_stop(&first);
+    wait_until_asleep(said);
+    fake_start(&second, "armed");
+    check_recording(&second, 2);
+    fake_stop(&second);
+    waitpid(child, &status, 0);
+    CHECK_INT(status, 0);
+}
+
 TEST(a_sandbox_without_sockets_turns_it_off)
 {
     if (in_the_program()) {
@@ -532,7 +634,8 @@ TEST(only_a_whole_map_gives_everybody_a_number)
     CHECK(!greeting_maps_all("0 0 99999999999999999999999\n1 1 1\n"));
 }
 
-TEST_MAIN(TEST_CASE(hello_first_ring_at_the_first_event), TEST_CASE(a_forked_child_is_born_anew),
+TEST_MAIN(TEST_CASE(an_armed_program_sleeps_until_somebody_listens),
+          TEST_CASE(hello_first_ring_at_the_first_event), TEST_CASE(a_forked_child_is_born_anew),
           TEST_CASE(a_child_goes_on_with_its_parents_numbers),
           TEST_CASE(a_recorder_that_counts_otherwise_is_not_believed),
           TEST_CASE(a_child_of_a_parent_without_events_says_hello),
