@@ -8,6 +8,9 @@ What `tidemark record` sets for the programs that it starts:
     TIDEMARK_PHASES    "off": no phases and no tags; anything else, or nothing: both
     TIDEMARK_STACKS    "0": blocks have no Python stacks
 
+    TIDEMARK_ARMED     nobody records yet: nothing is done here, libtidemark.so starts the helper when
+                       somebody does
+
 It arms a finder that loads the helper when `import torch` has finished, and then runs the
 sitecustomize that this one hides. It runs at every start of an interpreter: nothing is imported
 here that an interpreter has not imported anyway.
@@ -90,7 +93,7 @@ class Finder(object):
 def arm(folder):
     import os
 
-    if not os.environ.get("TIDEMARK_SOCKET"):
+    if not os.environ.get("TIDEMARK_SOCKET") or os.environ.get("TIDEMARK_ARMED"):
         return
     if any(getattr(finder, "tidemark", False) for finder in sys.meta_path):
         return

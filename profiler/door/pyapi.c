@@ -87,11 +87,34 @@ uint32_t tidemark_py_heap(int32_t kind, int32_t index)
     return live() ? intern(ARENA_HEAP, &heap, sizeof heap) & EVENT_MAX_HEAP : 0;
 }
 
+/* The calling thread's marks that the ring has the begin of. In an armed program a recording may
+ * begin inside of one, whose end is then nobody's. */
+static __thread uint32_t open_marks, open_since;
+
+static void open_mark(void)
+{
+    uint32_t generation = atomic_load_explicit(&guest.generation, memory_order_relaxed);
+    if (open_since != generation)
+        open_marks = 0;
+    open_since = generation;
+    open_marks++;
+}
+
+static bool close_mark(void)
+{
+    uint32_t generation = atomic_load_explicit(&guest.generation, memory_order_relaxed);
+    if (open_since != generation || open_marks == 0)
+        return !guest.armed;
+    open_marks--;
+    return true;
+}
+
 void tidemark_py_enter(uint32_t mark, uint64_t identity, uint64_t flags, uint32_t name)
 {
     if (!live())
         return;
     notes_send();
+    open_mark();
     struct event event = {
         .kind = EVENT_ENTER, .name = name, .size = mark, .a = identity, .b = flags};
     guest_emit(&event);
@@ -99,7 +122,7 @@ void tidemark_py_enter(uint32_t mark, uint64_t identity, uint64_t flags, uint32_
 
 void tidemark_py_exit(uint32_t mark, uint64_t identity, uint64_t flags, int failed)
 {
-    if (!live())
+    if (!live() || !close_mark())
         return;
     occasion_look();
     struct event event = {

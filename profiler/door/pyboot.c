@@ -8,6 +8,9 @@
  *
  *     IDLE --attempt--> QUEUED --ran, no helper--> IDLE
  *       \--no Python, or the last attempt--> DONE <--the helper arrived--
+ *
+ * In an armed program each recording begins at IDLE: the helper, which may be there from the last
+ * one, arrives anew.
  */
 #include "pyboot.h"
 
@@ -19,15 +22,20 @@
 #include <string.h>
 
 #include "dynlink.h"
+#include "guest.h"
 #include "notes.h"
 #include "torch_hook.h"
 
 #define ATTEMPTS 20u /* the last is at report 2^20 or so */
+/* Of an armed program, which may be in the middle of a forward: at each 64th report. */
+#define ARMED_ATTEMPTS 4096u
 
 enum boot_state { BOOT_IDLE, BOOT_QUEUED, BOOT_DONE };
 
 static _Atomic uint32_t state; /* enum boot_state */
 static _Atomic uint32_t attempts;
+static _Atomic uint32_t
+    recording;          /* guest.generation of an armed program, as of the last attempt */
 static const char here; /* an address in this library */
 
 /* The interpreter that the program runs; found by name, for the program may have none. */
@@ -132,12 +140,23 @@ static bool give_up(const char *why)
     return true;
 }
 
+static void begin_anew(void)
+{
+    uint32_t done = BOOT_DONE, now = atomic_load(&guest.generation);
+    if (atomic_exchange(&recording, now) == now)
+        return;
+    atomic_store(&attempts, 0);
+    atomic_compare_exchange_strong(&state, &done, BOOT_IDLE);
+}
+
 static bool try_to_boot(void)
 {
     uint32_t idle = BOOT_IDLE;
+    if (guest.armed)
+        begin_anew();
     if (atomic_load(&state) == BOOT_DONE)
         return true;
-    if (atomic_fetch_add(&attempts, 1) >= ATTEMPTS)
+    if (atomic_fetch_add(&attempts, 1) >= (guest.armed ? ARMED_ATTEMPTS : ATTEMPTS))
         return give_up("phases: the Python helper could not be started");
     if (!atomic_compare_exchange_strong(&state, &idle, BOOT_QUEUED))
         return false;

@@ -15,12 +15,14 @@
 #include <stdlib.h>
 
 #include "guest.h"
+#include "hello.h"
 #include "here.h"
 #include "intern.h"
 #include "notes.h"
 #include "occasion.h"
 #include "pyframes.h"
 #include "stand_in.h"
+#include "torch_census.h"
 #include "torch_site.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -168,10 +170,26 @@ static void emit_free(const struct report *report, uint32_t flags)
         occasion_block(event.time_ns);
 }
 
+/* What lives has to be known before somebody records. */
+static __attribute__((noinline)) bool note_in_census(const struct report *report)
+{
+    const struct arena_heap heap = {
+        .device_kind = kind_of(report->device),
+        .device_index = report->device.type == C10_CPU ? 0 : report->device.index,
+        .stream = report->size > 0 ? stream_of(report->device) : 0,
+    };
+    return census_note((uint64_t)(uintptr_t)report->ptr, report->size, &heap);
+}
+
 static void take(struct report report)
 {
     bool totals = report.has_totals && report.device.type != C10_CPU;
-    if (report.size == 0 || !recording())
+    if (report.size == 0)
+        return;
+    bool live = recording();
+    if (__builtin_expect(census_is_kept(), 0))
+        live = note_in_census(&report);
+    if (!live)
         return;
     if (!totals)
         report.allocated = report.reserved = 0;
@@ -281,34 +299,63 @@ static void see_exit(void)
 
 /* What is left to do at the first reports: until libc10 is found, and the Python helper is there
  * or was given up. It takes the loader's lock and more, so it is tried at the first report, the
- * second, the fourth, and so on. */
-static _Atomic bool unsettled = true;
+ * second, the fourth, and so on; of an armed program anew when a recording begins. */
+#define ARMED_REPORTS 64u        /* where a program is in the middle of a step, it soon is not */
+static _Atomic uint32_t settled; /* what settling() was; 0: not yet */
 static _Atomic uint32_t reports;
 
-static void settle(bool record)
+static uint32_t settling(void)
+{
+    return guest.armed ? atomic_load_explicit(&guest.generation, memory_order_relaxed) + 1 : 1;
+}
+
+static bool is_due(uint32_t number)
+{
+    bool again = guest.armed && number > ARMED_REPORTS && number % ARMED_REPORTS == 0;
+    return again || (number & (number - 1)) == 0;
+}
+
+static void settle(bool record, bool live)
 {
     uint32_t number = atomic_fetch_add_explicit(&reports, 1, memory_order_relaxed) + 1;
-    if (number & (number - 1))
+    uint32_t now = settling();
+    if (!is_due(number))
         return;
     if (record)
         see_exit();
     torch_hook_bind();
-    bool booted = !record || !also || also();
-    if (record && here_stacks && pyframes_start())
+    bool booted = !live || !also || also();
+    if (live && here_stacks && pyframes_start())
         notes_live("stacks");
-    if (record) {
+    if (live) {
         pyframes_note_why_not();
         notes_send();
     }
     if (booted && torch_hook_original(TORCH_ENABLED))
-        atomic_store_explicit(&unsettled, false, memory_order_relaxed);
+        atomic_store_explicit(&settled, now, memory_order_relaxed);
 }
 
+/* A recording of an armed program begins, in the thread whose event found it. */
+static void woken(void)
+{
+    atomic_store(&reports, 0);
+    census_tell();
+}
+
+__attribute__((constructor)) static void keep_census(void)
+{
+    if (getenv(HELLO_ARMED_ENV) && guest_init(0, NULL) && guest.armed && census_begin())
+        guest_at_wake(woken);
+}
+
+/* libc10 keeps the size of each block for who is told that it goes: from the start, then, where
+ * blocks may be recorded later. */
 bool profiling_enabled(void)
 {
-    bool record = !atomic_load_explicit(&leaving, memory_order_relaxed) && recording();
-    if (__builtin_expect(atomic_load_explicit(&unsettled, memory_order_relaxed), 0))
-        settle(record);
+    bool live = recording(), stays = !atomic_load_explicit(&leaving, memory_order_relaxed);
+    bool record = stays && (live || census_is_kept());
+    if (__builtin_expect(atomic_load_explicit(&settled, memory_order_relaxed) != settling(), 0))
+        settle(record, live);
     if (record)
         return true;
     uintptr_t enabled = torch_hook_original(TORCH_ENABLED);

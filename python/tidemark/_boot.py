@@ -1,5 +1,7 @@
 """Executed by libtidemark.so between two byte codes of the main thread, where PYTHONPATH was not
-read (see pyboot.c), with `folder` set to the folder above this one."""
+read (see pyboot.c), or in an armed program at the begin of each recording, with `folder` set to the
+folder above this one."""
+import os
 import sys
 
 
@@ -12,7 +14,10 @@ def start(folder):
         from tidemark import _install
     finally:
         sys.path.remove(folder)
-    _install.install()
+    if os.environ.get("TIDEMARK_ARMED"):
+        _install.wake()
+    else:
+        _install.install()
 
 
 start(folder)  # noqa: F821

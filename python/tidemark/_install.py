@@ -65,6 +65,38 @@ def install():
         note_misfit(library, "the end of a rehearsal", error)
 
 
+def wake():
+    """In a program that was started armed, a recording has begun in the middle of it."""
+    import tidemark
+    from tidemark import _native
+
+    if not tidemark._found or tidemark._found[0] is None:
+        # It was asked for while nobody recorded.
+        del tidemark._found[:], _done[:]
+    if not _done:
+        if not is_inside_module(sys.modules["torch"]):
+            install()
+        return
+    library = tidemark._library()
+    marks = sys.modules.get("tidemark._marks")
+    for installer in marks.Installer.made if marks else []:
+        installer.tags.clear()  # lists of the recorder before
+    library.attach(_native.VERSION, 1)
+
+
+def is_inside_module(torch):
+    """A module called inside of one whose own call was not seen would pass for a model of its own."""
+    calls = [getattr(torch.nn.Module, name, None)
+             for name in ("__call__", "_call_impl", "_wrapped_call_impl", "_slow_forward")]
+    codes = [getattr(call, "__code__", None) for call in calls]
+    for frame in sys._current_frames().values():
+        while frame is not None:
+            if frame.f_code in codes:
+                return True
+            frame = frame.f_back
+    return False
+
+
 def watch_exit(library):
     """No step has what is let go from here on. What is registered last is called first: again once
     training has begun, when the program and the libraries have most of theirs in place."""
