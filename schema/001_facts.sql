@@ -22,6 +22,7 @@ CREATE TABLE process(
   pid        INTEGER NOT NULL,    -- as the recorder sees it
   parent     INTEGER,             -- process.id of the parent, NULL if it is not recorded
   origin     TEXT NOT NULL,       -- 'root', 'exec' (new image in a pid seen before), 'fork', 'spawn',
+                                  -- 'armed' (its recording began in the middle of it),
                                   -- 'import' (out of a file that another tool wrote; pid is 0)
   start_ns   INTEGER NOT NULL,    -- when it said hello
   end_ns     INTEGER,             -- completed

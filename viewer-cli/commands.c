@@ -4,18 +4,26 @@
 
 #include "suggest.h"
 
-extern const struct command command_record, command_rehearse, command_import, command_merge,
-    command_info, command_repair, command_phases, command_timeline, command_peak, command_why,
-    command_frag, command_ladder, command_leaks, command_modules, command_fit, command_diff,
-    command_check, command_live, command_show, command_skew, command_sql, command_plan,
-    command_recordings, command_export, command_html;
+extern const struct command command_record, command_arm, command_rehearse, command_import,
+    command_merge, command_info, command_repair, command_phases, command_timeline, command_peak,
+    command_why, command_frag, command_ladder, command_leaks, command_modules, command_fit,
+    command_diff, command_check, command_live, command_show, command_skew, command_sql,
+    command_plan, command_recordings, command_export, command_html;
 
 const struct command *const commands[] = {
-    &command_record, &command_rehearse, &command_plan,    &command_import,   &command_merge,
-    &command_info,   &command_repair,   &command_phases,  &command_timeline, &command_peak,
-    &command_html,   &command_why,      &command_modules, &command_live,     &command_show,
-    &command_frag,   &command_ladder,   &command_leaks,   &command_fit,      &command_diff,
-    &command_skew,   &command_check,    &command_sql,     &command_export,   NULL,
+    &command_record,   &command_arm,
+    &command_rehearse, &command_plan,
+    &command_import,   &command_merge,
+    &command_info,     &command_repair,
+    &command_phases,   &command_timeline,
+    &command_peak,     &command_html,
+    &command_why,      &command_modules,
+    &command_live,     &command_show,
+    &command_frag,     &command_ladder,
+    &command_leaks,    &command_fit,
+    &command_diff,     &command_skew,
+    &command_check,    &command_sql,
+    &command_export,   NULL,
 };
 
 const struct command *command_find(const char *name, const char **near)

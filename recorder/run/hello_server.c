@@ -46,7 +46,7 @@ struct hello_server {
     struct door door;
     int listener;
     int epoll;
-    char name[64], key[64];
+    char name[HELLO_SERVER_NAME], key[HELLO_SERVER_NAME];
     struct connection pending[HELLO_SERVER_PENDING]; /* oldest first */
     size_t pending_count;
     struct stranger strangers[STRANGERS];
@@ -83,26 +83,46 @@ static int listen_to(struct hello_server *server)
     socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + bytes);
     if (bind(server->listener, (struct sockaddr *)&address, length) != 0 ||
         listen(server->listener, HELLO_SERVER_BACKLOG) != 0)
-        return base_err_from_errno(errno);
-    door_open(&server->door, server->name, HELLO_SERVER_BACKLOG);
-    if (server->door.listener >= 0 && watch(server, server->door.listener) != BASE_OK)
-        door_close(&server->door);
+        return errno == EADDRINUSE ? ERR_BUSY : base_err_from_errno(errno);
     return watch(server, server->listener);
 }
 
+static void add_door(struct hello_server *server)
+{
+    door_open(&server->door, server->name, HELLO_SERVER_BACKLOG);
+    if (server->door.listener >= 0 && watch(server, server->door.listener) != BASE_OK)
+        door_close(&server->door);
+}
+
+int hello_server_think_up(char name[HELLO_SERVER_NAME], char key[HELLO_SERVER_NAME])
+{
+    int err = random_name(name, HELLO_SERVER_NAME, "tidemark-");
+    return err ? err : random_name(key, HELLO_SERVER_NAME, "");
+}
+
 int hello_server_open(struct hello_server **out)
+{
+    char name[HELLO_SERVER_NAME], key[HELLO_SERVER_NAME];
+    *out = NULL;
+    int err = hello_server_think_up(name, key);
+    if (!err)
+        err = hello_server_open_as(out, name, key);
+    if (!err)
+        add_door(*out);
+    return err;
+}
+
+int hello_server_open_as(struct hello_server **out, const char *name, const char *key)
 {
     struct hello_server *server = mem_alloc(1, sizeof *server);
     *out = NULL;
     if (!server)
         return ERR_NOMEM;
     server->listener = server->door.listener = server->door.file = -1;
+    snprintf(server->name, sizeof server->name, "%s", name);
+    snprintf(server->key, sizeof server->key, "%s", key);
     server->epoll = epoll_create1(EPOLL_CLOEXEC);
     int err = server->epoll < 0 ? base_err_from_errno(errno) : BASE_OK;
-    if (!err)
-        err = random_name(server->name, sizeof server->name, "tidemark-");
-    if (!err)
-        err = random_name(server->key, sizeof server->key, "");
     if (!err)
         err = listen_to(server);
     if (err)

@@ -45,6 +45,12 @@ struct hello_said {
 typedef int hello_handler(void *context, const struct hello_said *said);
 
 int hello_server_open(struct hello_server **out); /* a base_err */
+/* Under a name and a key that an armed program has in its environment already, without a door.
+ * ERR_BUSY: somebody else listens there. */
+#define HELLO_SERVER_NAME 64
+int hello_server_open_as(struct hello_server **out, const char *name, const char *key);
+/* A new name for HELLO_ENV, a new key for HELLO_KEY_ENV. */
+int hello_server_think_up(char name[HELLO_SERVER_NAME], char key[HELLO_SERVER_NAME]);
 void hello_server_close(struct hello_server *server);
 const char *hello_server_name(const struct hello_server *server); /* for HELLO_ENV */
 const char *hello_server_door(const struct hello_server *server); /* for HELLO_DOOR_ENV; or "" */

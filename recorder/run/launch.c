@@ -115,6 +115,23 @@ out:
     return err;
 }
 
+int launch_become(const struct launch *launch)
+{
+    union {
+        const char *const *in;
+        char *const *out;
+    } argv = {.in = launch->argv};
+    char **env = launch->words.guest ? launch_env(environ, &launch->words) : environ;
+    if (!env)
+        return ENOMEM;
+    launch_give_back_signals(launch->origin);
+    execvpe(argv.out[0], argv.out, env);
+    int number = errno;
+    if (env != environ)
+        mem_free(env);
+    return number;
+}
+
 int launch_exit_code(int exec_errno)
 {
     return exec_errno == ENOENT || exec_errno == ENOTDIR ? 127 : 126;

@@ -52,6 +52,8 @@ struct launched {
 
 /* Forks and executes. BASE_OK: launched->pid runs the program. Else nothing runs. */
 int launch_start(const struct launch *launch, struct launched *launched);
+/* Becomes the program: returns the errno of a failed execvp. */
+int launch_become(const struct launch *launch);
 /* What a shell would exit with: 127 not found, 126 not executable. */
 int launch_exit_code(int exec_errno);
 

@@ -16,7 +16,7 @@ struct word {
     bool before_old;  /* the old value follows behind a colon */
     const char *old;  /* "" if there was none */
 };
-#define WORDS 16
+#define WORDS 17
 
 static const char *file_of(const char *path)
 {
@@ -50,6 +50,7 @@ static void list_words(char *const *environment, const struct launch_words *from
         {HELLO_ENV, from->socket, NULL, false, ""},
         {HELLO_DOOR_ENV, from->door && *from->door ? from->door : NULL, NULL, false, ""},
         {HELLO_KEY_ENV, from->key, NULL, false, ""},
+        {HELLO_ARMED_ENV, from->armed ? "1" : NULL, NULL, false, ""},
         {"TIDEMARK_RECORDING", from->recording, NULL, false, ""},
         {"PYTHONPATH", from->python, NULL, true, ""},
         /* Programs of gcc's AddressSanitizer end at once where a preloaded library comes before its

@@ -17,6 +17,7 @@ struct launch_words {
     const char *stand_in_name, *stand_in_value; /* what it finds in the environment */
     const char *recording; /* what is written, for the program to name; NULL: it is not told */
     const char *python;    /* folder put before what PYTHONPATH has; NULL: there is no helper */
+    bool armed;            /* nobody listens at the socket yet: see hello.h */
     struct launch_wants wants;
 };
 

@@ -40,6 +40,9 @@ uint64_t proc_image_read(pid_t pid, char *path, size_t room);
 bool proc_thread_exists(pid_t pid, uint32_t thread);
 /* The child's environment says NAME=VALUE; false also if we may not read it. */
 bool proc_environ_has(pid_t pid, const char *name, const char *value);
+/* Its value in the environment that the process was started with: 0, or an errno; ENOENT: it has
+ * none. What does not fit in `room` is no value of ours. */
+int proc_environ_get(pid_t pid, const char *name, char *value, size_t room);
 /* Puts at most max pids of living processes of our user, this one excepted, that were started with
  * NAME=VALUE in their environment. Returns how many. */
 size_t proc_find_by_environ(const char *name, const char *value, pid_t *pids, size_t max);

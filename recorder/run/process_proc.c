@@ -125,24 +125,32 @@ bool proc_thread_exists(pid_t pid, uint32_t thread)
     return access(path, F_OK) == 0;
 }
 
-bool proc_environ_has(pid_t pid, const char *name, const char *value)
+int proc_environ_get(pid_t pid, const char *name, char *value, size_t room)
 {
     char path[64];
-    bool found = false;
-    size_t name_bytes = strlen(name), value_bytes = strlen(value);
+    size_t bytes = strlen(name);
     char *text = mem_alloc(1, ENVIRON_MAX + 1);
     if (!text)
-        return false;
+        return ENOMEM;
     snprintf(path, sizeof path, "/proc/%d/environ", (int)pid);
     ssize_t n = read_file(path, text, ENVIRON_MAX);
-    for (ssize_t at = 0; at < n && !found; at += (ssize_t)strlen(text + at) + 1) {
+    int found = n < 0 ? errno : ENOENT;
+    for (ssize_t at = 0; at < n && found; at += (ssize_t)strlen(text + at) + 1) {
         const char *entry = text + at;
-        found = strlen(entry) == name_bytes + 1 + value_bytes &&
-                memcmp(entry, name, name_bytes) == 0 && entry[name_bytes] == '=' &&
-                memcmp(entry + name_bytes + 1, value, value_bytes) == 0;
+        if (strncmp(entry, name, bytes) != 0 || entry[bytes] != '=' ||
+            strlen(entry + bytes + 1) >= room)
+            continue;
+        snprintf(value, room, "%s", entry + bytes + 1);
+        found = 0;
     }
     mem_free(text);
     return found;
+}
+
+bool proc_environ_has(pid_t pid, const char *name, const char *value)
+{
+    char found[256];
+    return proc_environ_get(pid, name, found, sizeof found) == 0 && strcmp(found, value) == 0;
 }
 
 static bool is_candidate(DIR *proc, const char *entry, pid_t *pid)

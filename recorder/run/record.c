@@ -33,16 +33,19 @@ static void say_no_start(struct buf *why, int err)
 int record_run(const struct record_options *options, struct record_result *result)
 {
     struct recording recording = {.result = result};
-    pid_t root;
+    pid_t root = 0;
     *result = (struct record_result){.exit_code = EXIT_INTERNAL};
     record_fill_defaults(&recording, options);
     int err = record_open(&recording);
-    if (!err)
+    if (!err && !options->armed)
         err = record_launch(&recording, &root);
     if (!err) {
         result->started = true;
         result->exit_code = 0;
-        watch_run(&recording.watch, root);
+        if (options->armed)
+            watch_run_armed(&recording.watch);
+        else
+            watch_run(&recording.watch, root);
         if (recording.options.progress)
             recording.options.progress(recording.options.context, NULL);
         record_finish(&recording);

@@ -57,6 +57,7 @@ struct record_options {
     const struct record_rehearsal *rehearsal; /* NULL: the program as it is */
     const char *metrics;                      /* place.h of metrics/ reads it; NULL: nowhere */
     int64_t most_steps;                       /* it is ended after so many, 0: it ends by itself */
+    const struct armed *armed;                /* runs already, and `argv` is not started; NULL */
     const char *const *argv;
     const char *command; /* how the user called us, for the database; NULL: argv */
     /* A warning while the program runs; NULL: they are in the summary only. */

@@ -164,6 +164,13 @@ static void say_ended(struct recording *recording)
                  steps == 1 ? "step" : "steps");
 }
 
+static void say_armed(struct recording *recording)
+{
+    if (recording->watch.images == 0)
+        buf_text(&recording->result->summary.silent,
+                 "it allocated nothing through PyTorch meanwhile");
+}
+
 static void fill_result(struct recording *recording)
 {
     struct record_result *result = recording->result;
@@ -171,7 +178,9 @@ static void fill_result(struct recording *recording)
     int status = watch->root_status;
     result->summary.run_ns = clock_now_ns() - recording->start_ns;
     result->summary.processes = watch->images;
-    if (watch->over == WATCH_STOPPED)
+    if (recording->options.armed)
+        result->exit_code = EXIT_FINE; /* to be told to stop is how it ends */
+    else if (watch->over == WATCH_STOPPED)
         result->signal = watch->stop_signal;
     else if (was_ended(watch))
         say_ended(recording);
@@ -184,7 +193,9 @@ static void fill_result(struct recording *recording)
     else
         result->summary.signal = result->signal;
     result->summary.exit_code = result->exit_code;
-    if (!watch->root_heard)
+    if (recording->options.armed)
+        say_armed(recording);
+    else if (!watch->root_heard)
         buf_text(&result->summary.silent, buf_string(&watch->silent));
     else
         buf_text(&result->summary.silent, buf_string(&watch->became));

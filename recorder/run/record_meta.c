@@ -91,6 +91,8 @@ void record_meta_begin(struct batch *batch, const struct record_meta *meta)
         if (*options->rehearsal->no_kernels)
             put_text(batch, "rehearsal_no_kernels", options->rehearsal->no_kernels);
     }
+    if (options->armed)
+        put_int(batch, "armed", 1);
     put_started(batch);
     put_int(batch, "start_monotonic_ns", meta->start_ns);
     put_int(batch, "recorder_pid", (uint64_t)getpid());

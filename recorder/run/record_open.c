@@ -210,6 +210,10 @@ static void count_steps(struct recording *recording)
     drain_totals(recording->drain, &totals);
     if (totals.steps < (uint64_t)recording->options.most_steps)
         return;
+    if (recording->options.armed) {
+        recording->watch.stop = true;
+        return;
+    }
     if (recording->watch.endings == 0 && recording->watch.root)
         say_ending(recording);
     record_signals_end_program(&recording->watch);
@@ -273,9 +277,23 @@ static int start_metrics(struct recording *recording)
     return metrics_start(recording->metrics);
 }
 
+static int open_server(struct recording *recording)
+{
+    const struct armed *armed = recording->options.armed;
+    if (!armed)
+        return hello_server_open(&recording->server);
+    int err = hello_server_open_as(&recording->server, armed->socket, armed->key);
+    if (err == ERR_BUSY) {
+        buf_print(&recording->result->summary.failure,
+                  "process %d is being recorded by another tidemark arm", (int)armed->pid);
+        recording->result->exit_code = EXIT_INPUT;
+    }
+    return err;
+}
+
 static int open_watch(struct recording *recording)
 {
-    int err = hello_server_open(&recording->server);
+    int err = open_server(recording);
     if (err)
         return err;
     const struct watch_options options = {
@@ -288,6 +306,7 @@ static int open_watch(struct recording *recording)
         .witness = &recording->witness,
         .wake_fd = recording->wake_fd,
         .argv = recording->options.argv,
+        .armed = recording->options.armed,
         .host = recording->host,
         .no_guest = no_guest(recording),
         .missing = recording->missing.count > 0 ? buf_string(&recording->missing) : NULL,
@@ -356,9 +375,11 @@ int record_open(struct recording *recording)
     recording->signal_fd = launch_take_signals(&recording->origin);
     if (recording->signal_fd < 0)
         return recording->signal_fd;
-    witness_start(&recording->witness, recording->options.argv);
-    try_guest(recording);
-    look_for_others(recording);
+    if (!recording->options.armed) {
+        witness_start(&recording->witness, recording->options.argv);
+        try_guest(recording);
+        look_for_others(recording);
+    }
     recording->start_ns = clock_now_ns();
     err = open_store(recording);
     if (!err)

@@ -192,7 +192,8 @@ static struct process *begin_process(struct watch *watch, const struct hello_sai
         close(pidfd);
         process->pidfd = -1; /* it is looked at each tick */
     }
-    begin_row(watch, process, said->hello->how == HELLO_BY_FORK ? "fork" : "spawn", said);
+    const char *origin = watch->options.armed ? "armed" : "spawn";
+    begin_row(watch, process, said->hello->how == HELLO_BY_FORK ? "fork" : origin, said);
     return process;
 }
 
@@ -424,10 +425,20 @@ static bool somebody_unheard(struct watch *watch)
     return watch->unheard;
 }
 
+static bool is_time_over(const struct watch *watch)
+{
+    uint64_t for_ns = watch->options.armed->for_ns;
+    return for_ns && clock_now_ns() - watch->start_ns >= for_ns;
+}
+
 static bool is_over(struct watch *watch)
 {
+    const struct armed *armed = watch->options.armed;
     if (watch->stop)
         return true;
+    if (armed)
+        return is_time_over(watch) ||
+               (watch->table.count == 0 && !armed_lives(armed) && !somebody_unheard(watch));
     if (watch->root)
         return false;
     if (watch->options.wait == RECORD_WAIT_ROOT)
@@ -444,9 +455,9 @@ static void leave_running(struct watch *watch)
     static const struct process_end left = {"left running", PROCESS_NOT_KNOWN, PROCESS_NOT_KNOWN};
     if (watch->root)
         begin_silent_root(watch);
-    watch->over = watch->root               ? WATCH_STOPPED
-                  : watch->table.count == 0 ? WATCH_ALL_ENDED
-                                            : WATCH_LEFT_RUNNING;
+    const struct armed *armed = watch->options.armed;
+    bool lives_on = watch->table.count > 0 || (armed && armed_lives(armed));
+    watch->over = watch->root ? WATCH_STOPPED : lives_on ? WATCH_LEFT_RUNNING : WATCH_ALL_ENDED;
     for (size_t i = 0; i < watch->table.count; i++) {
         const struct process *process = watch->table.list[i];
         buf_print(&watch->left, "%s%d", i ? " " : "", (int)process->pid);
@@ -465,6 +476,8 @@ static unsigned tick_ms(const struct watch *watch)
 static int timeout_ms(const struct watch *watch)
 {
     int most = record_signals_wait_ms(watch, watch->on_tick ? (int)tick_ms(watch) : 1000);
+    if (watch->options.armed && !watch->muted_until)
+        return most < TICK_MS ? most : TICK_MS;
     if (!watch->root || watch->muted_until)
         return most < TICK_MS / 5 ? most : TICK_MS / 5;
     for (size_t i = 0; i < watch->table.count; i++)
@@ -529,6 +542,18 @@ void watch_run(struct watch *watch, pid_t root)
         while (waitpid(root, &watch->root_status, 0) < 0 && errno == EINTR)
             continue;
     }
+    leave_running(watch);
+}
+
+void watch_run_armed(struct watch *watch)
+{
+    watch->start_ns = watch->image_ns = clock_now_ns();
+    watch->root_known = true; /* there is none */
+    while (!is_over(watch))
+        turn(watch);
+    hear_hellos(watch);
+    for (size_t i = watch->table.count; i-- > 0;)
+        see_end(watch, watch->table.list[i]->pid);
     leave_running(watch);
 }
 

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "armed.h"
 #include "drain.h"
 #include "hello_server.h"
 #include "process.h"
@@ -30,6 +31,7 @@ struct watch_options {
     struct witness *witness;
     int wake_fd; /* the drain's */
     const char *const *argv;
+    const struct armed *armed; /* what is recorded runs already: there is no root; NULL */
     const char *host;
     const char *missing;  /* what no process will tell, and why; NULL: nothing */
     const char *no_guest; /* why no process will say hello; NULL: they will */
@@ -87,6 +89,9 @@ struct watch {
 int watch_open(struct watch *watch, const struct watch_options *options);
 /* From the start of the program until the recording is over. Everybody's end has been told. */
 void watch_run(struct watch *watch, pid_t root);
+/* Until nobody of an armed program is left, or it was told to stop. Until then nobody is known who
+ * has not looked for us yet. */
+void watch_run_armed(struct watch *watch);
 /* A number that changes when a process of the table writes something by a system call: to the
  * terminal, or elsewhere. */
 uint64_t watch_written(const struct watch *watch);

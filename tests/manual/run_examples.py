@@ -13,6 +13,7 @@ of --help.
 "columns" as a page: the headings of every report's tables, and of their columns, stand in its
 manual, or in that of tidemark, which has the common words.
 """
+import atexit
 import contextlib
 import importlib.util
 import os
@@ -21,6 +22,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 
 import pages
 
@@ -150,6 +152,19 @@ class Fixtures:
             self.environment.pop(name, None)
         shutil.copy(os.path.join(os.path.dirname(__file__), "train.py"), self.folder)
         self.make(make_snapshot)
+        self.armed = subprocess.Popen(["tidemark", "record", "--armed", "--", "sleep", "100000"],
+                                      env=self.environment, stderr=subprocess.DEVNULL)
+        atexit.register(self.armed.kill)
+        self.environment["PID"] = str(self.armed.pid)
+        self.wait_for_armed()
+
+    def wait_for_armed(self):
+        """The command becomes the program."""
+        while True:
+            with open("/proc/%d/comm" % self.armed.pid) as name:
+                if name.read().strip() == "sleep":
+                    return
+            time.sleep(0.01)
 
     def link(self, target, name):
         os.symlink(os.path.abspath(target), os.path.join(self.bin, name))

@@ -1,9 +1,42 @@
 /*
  * tidemark record: runs a program and records it.
  */
+#include "armed.h"
 #include "error.h"
+#include "log.h"
 #include "mem.h"
 #include "record_call.h"
+
+/* What is said of the file is said to who makes it. */
+static const char *of_arm(const struct record_call *call)
+{
+    const struct record_options *record = &call->record;
+    return record->output                ? "--output"
+           : call->keep                  ? "--keep"
+           : record->retention.max_bytes ? "--max-size"
+           : record->most_steps          ? "--steps"
+           : record->metrics             ? "--metrics"
+           : record->private             ? "--private"
+           : call->force                 ? "--force"
+           : record->wait                ? "--wait"
+           : call->progress              ? "--progress"
+                                         : NULL;
+}
+
+static int arm(const struct command *command, struct record_call *call)
+{
+    struct buf why = {0};
+    if (of_arm(call))
+        return command_misused(command,
+                               "%s says nothing to --armed: nothing is recorded until "
+                               "tidemark arm",
+                               of_arm(call));
+    call->record.wants.no_cupti = true; /* it could not be left alone until then */
+    int code = armed_become(&call->record, &why);
+    log_say(LOG_ERROR, "%s", buf_string(&why));
+    buf_clear(&why);
+    return code;
+}
 
 static int cmd_record(const struct command_call *call)
 {
@@ -14,10 +47,18 @@ static int cmd_record(const struct command_call *call)
         return code;
     code = EXIT_USAGE;
     if (record_call_prepare(call->command, &options, arguments))
-        code = record_call_run(&options);
+        code = options.armed ? arm(call->command, &options) : record_call_run(&options);
     mem_free(arguments);
     return code;
 }
+
+static const struct option option_table[] = {
+    {"armed", 0, OPT_FLAG, offsetof(struct record_call, armed), NULL,
+     "start the program, and record nothing until\n"
+     "'tidemark arm PID' does",
+     NULL, 0},
+    {0},
+};
 
 const struct command command_record = {
     .name = "record",
@@ -25,7 +66,8 @@ const struct command command_record = {
     .run = cmd_record,
     .summary = "run a program and record its memory into a database",
     .arguments = "[--] COMMAND [ARGUMENTS]",
-    .options = record_call_option_table,
+    .options = option_table,
+    .shared = &record_call_shared,
     .takes = TAKES_PROGRAM,
     .least = 1,
     .most = -1,
@@ -40,5 +82,7 @@ const struct command command_record = {
             {"tidemark record -- python3 train.py", "then: tidemark peak"},
             {"tidemark record -o run.db -- torchrun --nproc-per-node 2 train.py",
              "all ranks in one database"},
+            {"tidemark record --armed -- python3 train.py",
+             "to be recorded later, by tidemark arm PID"},
         },
 };

@@ -21,7 +21,7 @@ static const char *const keeps[] = {"all", "steps=", NULL};
 
 #define AT(member) offsetof(struct record_call, member)
 
-const struct option record_call_option_table[] = {
+static const struct option option_table[] = {
     {"output", 'o', OPT_FILE, AT(record.output), "FILE",
      "the database to make (tidemark.DATE-TIME-PID.db)", NULL, 0},
     {"force", 0, OPT_FLAG, AT(force), NULL, "replace a finished recording of that name", NULL, 0},
@@ -81,8 +81,7 @@ const struct option record_call_option_table[] = {
      "record kernels and copies of the GPU, too", NULL, 0},
     {0},
 };
-const struct command_shared record_call_shared = {"Options of every recording",
-                                                  record_call_option_table};
+const struct command_shared record_call_shared = {"Options of every recording", option_table};
 
 static void warn(void *context, const char *text)
 {
@@ -141,14 +140,24 @@ static void remove_old(const char *path)
                                    : "not finished: its recorder may still write it");
 }
 
-bool record_call_prepare(const struct command *command, struct record_call *call,
-                         char *const *arguments)
+bool record_call_prepare_file(const struct command *command, struct record_call *call)
 {
     struct record_options *record = &call->record;
     if (!read_keep(command, call->keep, &record->retention))
         return false;
     if (call->force && record->output)
         remove_old(record->output);
+    record->warn = warn;
+    record->note = note;
+    return true;
+}
+
+bool record_call_prepare(const struct command *command, struct record_call *call,
+                         char *const *arguments)
+{
+    struct record_options *record = &call->record;
+    if (!record_call_prepare_file(command, call))
+        return false;
     /* Without the library the program runs all the same, and the recording says why it is empty. */
     if (guest_path_find(call->guest, sizeof call->guest) == 0)
         record->guest = call->guest;
@@ -156,8 +165,6 @@ bool record_call_prepare(const struct command *command, struct record_call *call
         record->python = call->python;
     record->wants.no_phases = call->phases == 1;
     record->argv = (const char *const *)arguments;
-    record->warn = warn;
-    record->note = note;
     return true;
 }
 

@@ -18,6 +18,7 @@
 struct record_call {
     struct record_options record; /* most options are the recorder's own and go there at once */
     const char *keep;             /* NULL: all */
+    bool armed;                   /* the program is started, and recorded later */
     bool force;                   /* a finished recording of that name is replaced */
     int phases;                   /* index into phase_choices */
     int progress;                 /* enum progress_when */
@@ -27,13 +28,14 @@ struct record_call {
     char guest[PATH_MAX], python[PATH_MAX];
 };
 
-extern const struct option record_call_option_table[];
-extern const struct command_shared record_call_shared; /* the same, beside a command's own */
+extern const struct command_shared record_call_shared; /* beside a command's own */
 
 /* What the options leave to be said. False after a message. The call stays where it is: its
  * options point into it. */
 bool record_call_prepare(const struct command *command, struct record_call *call,
                          char *const *arguments);
+/* The part of it that is about the file. */
+bool record_call_prepare_file(const struct command *command, struct record_call *call);
 /* Runs, says how it went, and returns the exit code; or ends this process as the program ended. */
 int record_call_run(struct record_call *call);
 

@@ -65,6 +65,33 @@ static const char unseen_sql[] =
     "                ',' || s.conf || ',' LIKE '%,backend:cudaMallocAsync,%')"
     " ORDER BY s.process";
 
+/* Of processes of an armed program: what lived as their recording began. */
+static const char middle_sql[] =
+    "SELECT process, max(CASE key WHEN 'earlier_blocks' THEN CAST(value AS INTEGER) END) AS blocks,"
+    "       max(CASE key WHEN 'earlier_bytes' THEN CAST(value AS INTEGER) END) AS bytes"
+    "  FROM setting WHERE key IN ('earlier_blocks', 'earlier_bytes')"
+    " GROUP BY process HAVING blocks >= 0 AND bytes >= 0 ORDER BY process";
+
+static int notice_middle(struct report *report)
+{
+    struct report_warning warning = {.kind = WARNING_MIDDLE};
+    int64_t process, blocks, bytes;
+    bool any = false;
+    struct query query = query_ask(report->db, middle_sql, Q_NOTHING,
+                                   Q_OUT(Q_INT(process), Q_INT(blocks), Q_INT(bytes)));
+    while (query_next(&query)) {
+        if (!report_process_of(report, process))
+            continue;
+        any = true;
+        warning.middle.blocks += blocks;
+        warning.middle.bytes += bytes;
+    }
+    int err = query_end(&query);
+    if (err >= 0 && any)
+        report_notice(report, &warning);
+    return err;
+}
+
 static bool asks_for_gpu(const struct report *report)
 {
     const char *device = report->options->device;
@@ -137,6 +164,8 @@ static int notice_thinning(struct report *report)
 int report_notice_all(struct report *report)
 {
     int err = notice_end(report);
+    if (err >= 0)
+        err = notice_middle(report);
     if (err >= 0)
         err = notice_unseen(report);
     if (err >= 0)

@@ -22,6 +22,7 @@ enum report_warning_kind {                       /* in the order in which they a
                            WARNING_MISSED_MORE,  /* and in more processes than are told */
                            WARNING_UNHEARD,      /* the driver was not heard for a while */
                            WARNING_UNFINISHED,   /* the recording is not finished */
+                           WARNING_MIDDLE,       /* it began in the middle of the program */
                            WARNING_UNSEEN,       /* an allocator that nothing is heard of */
                            WARNING_DAMAGED,      /* blocks are missing */
                            WARNING_REPAIRED,     /* rows of other tables are */
@@ -50,6 +51,9 @@ struct report_warning {
             struct db *db;
             int64_t last_ns; /* what is there reaches so far */
         } unfinished;
+        struct { /* MIDDLE: what lived before, of all processes that are reported on */
+            int64_t blocks, bytes;
+        } middle;
         struct {                  /* UNSEEN */
             int64_t first, count; /* processes */
             bool driver;          /* of what the driver gave them something is known */

@@ -97,6 +97,16 @@ static void put_unfinished(struct buf *text, const struct report_warning *warnin
     buf_print(text, "; this reaches to %s", human_ns(time, warning->unfinished.last_ns));
 }
 
+static void put_middle(struct buf *text, const struct report_warning *warning)
+{
+    char blocks[HUMAN_MAX], bytes[HUMAN_MAX];
+    buf_print(text,
+              "the recording began in the middle of the program: %s block%s (%s) allocated before "
+              "it have no call site; step 0 is its first",
+              human_count(blocks, warning->middle.blocks), warning->middle.blocks == 1 ? "" : "s",
+              human_bytes(bytes, warning->middle.bytes));
+}
+
 static void put_unseen(struct buf *text, const struct report_warning *warning)
 {
     buf_print(text, "process %" PRId64, warning->unseen.first);
@@ -161,15 +171,11 @@ static void put_thinned(struct buf *text, const struct report_warning *warning)
 
 static void (*const put_text[WARNING_KINDS])(struct buf *text,
                                              const struct report_warning *warning) = {
-    [WARNING_MISSED] = put_missed,
-    [WARNING_MISSED_MORE] = put_missed_more,
-    [WARNING_UNHEARD] = put_unheard,
-    [WARNING_UNFINISHED] = put_unfinished,
-    [WARNING_UNSEEN] = put_unseen,
-    [WARNING_DAMAGED] = put_damaged,
-    [WARNING_REPAIRED] = put_repaired,
-    [WARNING_LOST] = put_lost,
-    [WARNING_THINNED_HERE] = put_thinned_here,
+    [WARNING_MISSED] = put_missed,   [WARNING_MISSED_MORE] = put_missed_more,
+    [WARNING_UNHEARD] = put_unheard, [WARNING_UNFINISHED] = put_unfinished,
+    [WARNING_MIDDLE] = put_middle,   [WARNING_UNSEEN] = put_unseen,
+    [WARNING_DAMAGED] = put_damaged, [WARNING_REPAIRED] = put_repaired,
+    [WARNING_LOST] = put_lost,       [WARNING_THINNED_HERE] = put_thinned_here,
     [WARNING_THINNED] = put_thinned,
 };
 
