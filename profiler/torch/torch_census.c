@@ -241,7 +241,7 @@ void census_tell(void)
         bytes += part->told_bytes;
         give(part);
     }
-    if (!guest_awake())
+    if (!blocks || !guest_awake())
         return;
     say("earlier_blocks=", blocks);
     say("earlier_bytes=", bytes);

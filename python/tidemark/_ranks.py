@@ -17,6 +17,8 @@ def install(torch, library):
     distributed = torch.distributed
     if not distributed.is_available():
         return
+    if distributed.is_initialized():  # a recording that began in the middle
+        tell(distributed, library)
     original = distributed.init_process_group
 
     def init_process_group(*args, **kwargs):
