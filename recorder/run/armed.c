@@ -5,12 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "become.h"
 #include "error.h"
 #include "hello.h"
 #include "hello_server.h"
-#include "launch.h"
 #include "process.h"
-#include "record.h"
 
 _Static_assert((int)ARMED_NAME == (int)HELLO_SERVER_NAME, "the server takes both");
 
@@ -64,54 +63,15 @@ bool armed_lives(const struct armed *armed)
            (!armed->start_time || stat.start_time == armed->start_time);
 }
 
-static void warn(const struct record_options *options, const struct buf *why)
-{
-    struct buf line = {0};
-    buf_print(&line,
-              "the library cannot be loaded here: %s; the program runs without it, and cannot "
-              "be recorded later",
-              buf_string(why));
-    if (options->warn)
-        options->warn(options->context, buf_string(&line));
-    buf_clear(&line);
-}
-
-static void note(const struct record_options *options)
-{
-    char text[96];
-    snprintf(text, sizeof text, "armed: tidemark arm %d records it, from then on", (int)getpid());
-    if (options->note)
-        options->note(options->context, text);
-}
-
 int armed_become(const struct record_options *options, struct buf *why)
 {
-    char name[HELLO_SERVER_NAME], key[HELLO_SERVER_NAME];
-    struct launch_origin origin;
-    struct buf trouble = {0};
-    struct launch launch = {.argv = options->argv, .origin = &origin};
-    int signal_fd = launch_take_signals(&origin), err = signal_fd < 0 ? signal_fd : 0;
-    if (!err)
-        err = hello_server_think_up(name, key);
+    char name[HELLO_SERVER_NAME], key[HELLO_SERVER_NAME], note[96];
+    const struct launch_words words = {.socket = name, .key = key, .armed = true};
+    int err = hello_server_think_up(name, key);
     if (err) {
         buf_print(why, "cannot start: %s", base_err_text(err));
         return EXIT_INTERNAL;
     }
-    if (options->guest && launch_try_guest(options->guest, &origin, LAUNCH_PATIENCE_NS, &trouble))
-        launch.words = (struct launch_words){.guest = options->guest,
-                                             .socket = name,
-                                             .key = key,
-                                             .armed = true,
-                                             .python = options->python,
-                                             .wants = options->wants};
-    else if (!options->guest)
-        buf_text(&trouble, "libtidemark.so was not found");
-    if (launch.words.guest)
-        note(options);
-    else
-        warn(options, &trouble);
-    buf_clear(&trouble);
-    int number = launch_become(&launch);
-    buf_print(why, "cannot run %s: %s", launch.argv[0], strerror(number));
-    return launch_exit_code(number);
+    snprintf(note, sizeof note, "armed: tidemark arm %d records it, from then on", (int)getpid());
+    return become(options, &words, note, why);
 }

@@ -30,8 +30,7 @@ bool armed_find(struct armed *out, pid_t pid, struct buf *why);
 bool armed_lives(const struct armed *armed);
 
 struct record_options;
-/* Becomes the program, armed; or without a guest if that cannot be loaded, which `warn` says. It
- * returns only if it could not: the exit code, and *why. */
+/* Becomes the program, armed (become.h). */
 int armed_become(const struct record_options *options, struct buf *why);
 
 #endif

@@ -3,12 +3,13 @@
  */
 #include "armed.h"
 #include "error.h"
+#include "join.h"
 #include "log.h"
 #include "mem.h"
 #include "record_call.h"
 
-/* What is said of the file is said to who makes it. */
-static const char *of_arm(const struct record_call *call)
+/* What is about the file is for who makes it. */
+static const char *of_file(const struct record_call *call)
 {
     const struct record_options *record = &call->record;
     return record->output                ? "--output"
@@ -23,16 +24,31 @@ static const char *of_arm(const struct record_call *call)
                                          : NULL;
 }
 
-static int arm(const struct command *command, struct record_call *call)
+/* Who becomes the program does not return. */
+static int arm(struct record_call *call, struct buf *why)
+{
+    call->record.wants.no_cupti = true; /* it could not be left alone until then */
+    return armed_become(&call->record, why);
+}
+
+static int join(const struct record_call *call, struct buf *why)
+{
+    static struct join there;
+    return join_find(&there, call->join, why) ? join_become(&call->record, &there, why)
+                                              : EXIT_INPUT;
+}
+
+static int without_recorder(const struct command *command, struct record_call *call)
 {
     struct buf why = {0};
-    if (of_arm(call))
-        return command_misused(command,
-                               "%s says nothing to --armed: nothing is recorded until "
-                               "tidemark arm",
-                               of_arm(call));
-    call->record.wants.no_cupti = true; /* it could not be left alone until then */
-    int code = armed_become(&call->record, &why);
+    if (call->armed && call->join)
+        return command_misused(command, "--armed and --join exclude each other");
+    if (of_file(call))
+        return command_misused(command, "%s does not go with %s: %s", of_file(call),
+                               call->armed ? "--armed" : "--join",
+                               call->armed ? "pass it to tidemark arm"
+                                           : "it is for the record that makes the file");
+    int code = call->armed ? arm(call, &why) : join(call, &why);
     log_say(LOG_ERROR, "%s", buf_string(&why));
     buf_clear(&why);
     return code;
@@ -47,7 +63,8 @@ static int cmd_record(const struct command_call *call)
         return code;
     code = EXIT_USAGE;
     if (record_call_prepare(call->command, &options, arguments))
-        code = options.armed ? arm(call->command, &options) : record_call_run(&options);
+        code = options.armed || options.join ? without_recorder(call->command, &options)
+                                             : record_call_run(&options);
     mem_free(arguments);
     return code;
 }
@@ -56,6 +73,10 @@ static const struct option option_table[] = {
     {"armed", 0, OPT_FLAG, offsetof(struct record_call, armed), NULL,
      "start the program, and record nothing until\n"
      "'tidemark arm PID' does",
+     NULL, 0},
+    {"join", 0, OPT_FILE, offsetof(struct record_call, join), "FILE",
+     "record into FILE, which another 'tidemark record' is\n"
+     "writing: one recording of all programs on a device",
      NULL, 0},
     {0},
 };

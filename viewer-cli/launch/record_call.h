@@ -19,6 +19,7 @@ struct record_call {
     struct record_options record; /* most options are the recorder's own and go there at once */
     const char *keep;             /* NULL: all */
     bool armed;                   /* the program is started, and recorded later */
+    const char *join;             /* the database that is written already; NULL: a new one */
     bool force;                   /* a finished recording of that name is replaced */
     int phases;                   /* index into phase_choices */
     int progress;                 /* enum progress_when */
