@@ -48,7 +48,7 @@ struct node {
 
 /* Those that are being evaluated, the outermost first. The engine nests 60 in a thread; what is
  * deeper is only counted. */
-enum { MOST_NESTED = 64 };
+enum { MOST_NESTED = 48 };
 /* A library that is opened late has less than 2 KiB for all of its threads' variables. */
 static __thread struct {
     uint32_t depth;
