@@ -41,7 +41,7 @@ def a_sum_of_losses_holds_their_graphs():
     rows = leaks_of("summed")
     expect(len(rows) >= 2, True, rows)
     expect(holders(rows), {("graph", "total")}, rows)
-    expect("total += loss.item()" in rows[0]["advice"], True, rows)
+    expect("total += value.item()" in rows[0]["advice"], True, rows)
 
 
 def a_state_that_is_never_detached():

@@ -419,13 +419,16 @@ static const struct lever *find_together(const struct levers *levers)
  */
 static void put_together(const struct peak_part *part, const struct lever *largest)
 {
+    static const char see[] = " (see --levers)";
     const struct lever *all = find_together(&part->levers);
     struct buf text = {0}, line = {0};
     char bytes[HUMAN_MAX];
     if (!all || levers_worth(all) <= levers_worth(largest))
         return;
-    buf_print(&text, "together: %s%s for %s (see --levers)", grade_of_worth(all),
+    buf_print(&text, "together: %s%s for %s", grade_of_worth(all),
               human_bytes(bytes, levers_worth(all)), all->text + all->names_at);
+    if (!part->emit->width || text.count + sizeof see - 1 <= part->emit->width)
+        buf_text(&text, see);
     emit_put_cut_lines(&line, buf_string(&text), part->emit->width, 1);
     emit_line(part->emit, "%s", buf_string(&line));
     part->emit->out.broken = part->emit->out.broken || text.broken || line.broken;

@@ -90,9 +90,9 @@ static void put_reserved(const struct peak *peak, struct buf *line)
     if (peak->reserved == PEAK_NONE)
         return;
     buf_print(line, "reserved %s", human_bytes(now, peak->reserved));
-    if (peak->max_reserved != PEAK_NONE &&
-        peak->max_reserved - peak->reserved > peak->reserved / 100)
-        buf_print(line, " (peak %s)", human_bytes(most, peak->max_reserved));
+    human_bytes(most, peak->max_reserved != PEAK_NONE ? peak->max_reserved : peak->reserved);
+    if (strcmp(now, most) != 0)
+        buf_print(line, " (peak %s)", most);
 }
 
 /* "reserved 5392 MiB, device used 5631 MiB of 22.0 GiB: 16.5 GiB free"; of host memory "RSS 2.1

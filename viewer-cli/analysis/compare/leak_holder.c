@@ -247,7 +247,7 @@ static void advise_graph(char text[HOLDER_ADVICE], const struct leak_holder *hol
                  is_single(holder) ? "value.item()" : value, path);
     else if (is_single(holder) || !holder->bytes)
         snprintf(text, HOLDER_ADVICE,
-                 "`%s += loss.item()` for a sum, `%s = %s.detach()` for a state; torch.no_grad() "
+                 "`%s += value.item()` for a sum, `%s = %s.detach()` for a state; torch.no_grad() "
                  "where no backward follows",
                  path, path, path);
     else

@@ -186,7 +186,7 @@ static void put_words(const struct holders *holders, size_t at, struct buf *text
     holder_advice(advice, &held->holder, held->purpose, holders->on_host);
     if (!at)
         buf_text(text, "keep nothing of earlier steps: state.detach() for what goes into the next "
-                       "step, loss.item() for what is only added up, clear() or "
+                       "step, value.item() for what is only added up, clear() or "
                        "deque(maxlen=N) for a list of outputs");
     else if (held->holder.kind == HOLDER_GRAPH)
         buf_print(text, "variable %s keeps the graphs of earlier steps: %s", held->holder.path,

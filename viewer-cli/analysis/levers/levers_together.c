@@ -21,7 +21,7 @@ static const char *name_of(enum lever_kind kind)
         [LEVER_NO_CACHE] = "use_cache = False",
         [LEVER_RETAIN_GRAPH] = "no retain_graph",
         [LEVER_FUSED_OPTIMIZER] = "fused=True",
-        [LEVER_LIBRARY_WORKSPACE] = "CUBLAS_WORKSPACE_CONFIG=:0:0",
+        [LEVER_LIBRARY_WORKSPACE] = "CUBLAS_WORKSPACE_CONFIG=:0:0 (slower)",
         [LEVER_DETACH] = "detach()",
         [LEVER_BOUND] = "clear or bound collections",
     };
