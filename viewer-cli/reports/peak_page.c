@@ -115,8 +115,11 @@ static void put_memory(const struct peak_page *page)
     if (used != LADDER_NONE && !ladder->is_host && has_others(peak, used))
         buf_print(&line, ", beside it %s in use", human_bytes(text, used - peak->reserved));
     else if (used != LADDER_NONE)
-        buf_print(&line, "%s%s %s", line.count ? ", " : "", ladder->is_host ? "RSS" : "device used",
-                  human_bytes(text, used));
+        buf_print(&line, "%s%s %s",
+                  highest      ? "; "
+                  : line.count ? ", "
+                               : "",
+                  ladder->is_host ? "RSS" : "device used", human_bytes(text, used));
     if (used != LADDER_NONE && page->total != LADDER_NONE)
         buf_print(&line, " of %s: %s free", human_bytes(whole, page->total),
                   human_bytes(rest, page->total - used));
