@@ -255,19 +255,27 @@ static int make_site(struct build *build, const struct object *list, value *out)
     return id ? BASE_OK : ERR_NOMEM;
 }
 
+/* What has no line has line 2^64 - 1 (PyTorch's -1, of code that a compiler of Python made). */
+static uint32_t line_of(struct build *build, value v)
+{
+    uint64_t line = 0;
+    if (value_kind(v) == VALUE_HUGE && !value_payload(v))
+        return 0;
+    return build_number(build, v, &line) && line < UINT32_MAX ? (uint32_t)line : 0;
+}
+
 static int make_frame(struct build *build, const struct object *dict, value *out)
 {
     struct snapshot *snapshot = build->snapshot;
     struct snapshot_frame frame = {0};
     for (size_t i = 0; i < dict->count; i++) {
         const struct pair *pair = &dict->as.pairs[i];
-        uint64_t line;
         if (pair->key == KEY_NAME && value_kind(pair->value) == VALUE_STRING)
             frame.function = (uint32_t)value_payload(pair->value);
         else if (pair->key == KEY_FILENAME && value_kind(pair->value) == VALUE_STRING)
             frame.file = (uint32_t)value_payload(pair->value);
-        else if (pair->key == KEY_LINE && build_number(build, pair->value, &line))
-            frame.line = line < UINT32_MAX ? (uint32_t)line : 0;
+        else if (pair->key == KEY_LINE)
+            frame.line = line_of(build, pair->value);
     }
     uint32_t id = snapshot_intern(snapshot, &snapshot->frames, &frame, sizeof frame);
     *out = value_make(VALUE_FRAME, id);

@@ -141,6 +141,13 @@ class Forms(Case):
                     "device_traces": [[]], "allocator_settings": {"max_split_size": wide}})
                 self.assertEqual(self.rows(db, LIVING), [(0, top, 512, 512, 0)])
 
+    def test_frames_without_a_line(self):
+        frames = [{"name": "compiled", "filename": "c.py", "line": 2 ** 64 - 1}]
+        db = self.load({"segments": [], "device_traces": [[
+            {**event("alloc", 1 << 30, 512, 0), "frames": frames}]]})
+        self.assertEqual(self.rows(db, "SELECT line FROM frame"), [(None,)])
+        self.assertNotIn("not of the kind", self.said)
+
     def test_failed_requests(self):
         db = self.load({"segments": [], "device_traces": [[
             {"action": "oom", "device_free": 1, "size": 3 << 30, "stream": 0, "time_us": T0},
