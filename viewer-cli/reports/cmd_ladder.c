@@ -8,6 +8,7 @@
 #include "error.h"
 #include "human.h"
 #include "ladder_report.h"
+#include "ladder_stack.h"
 #include "mem.h"
 #include "moment.h"
 #include "report.h"
@@ -64,7 +65,7 @@ static int put_scope(struct report *report, const struct report_scope *scope,
 {
     struct ladder_facts facts;
     struct ladder ladder;
-    (void)how;
+    struct ladder_stack *const *stack = how;
     int err = ladder_read(report->db, scope->process.id, scope->device, instant, &facts);
     if (err < 0)
         return err;
@@ -75,14 +76,19 @@ static int put_scope(struct report *report, const struct report_scope *scope,
         ladder_put(&report->emit, scope, &ladder, NULL, true);
     note_unseen(&report->emit, scope, &facts);
     note_sample(&report->emit, scope, instant, &facts);
-    return 0;
+    return ladder_stack_see(*stack, scope, instant);
 }
 
 static int put_all(struct report *report, const char *moment)
 {
+    struct ladder_stack stack = {0}, *const seen = &stack;
     if (report->emit.format != EMIT_TABLE)
         EMIT_SECTION(&report->emit, "ladder", NULL, EMIT_ROWS, ladder_columns);
-    return moment_each(report, moment, driven_moment_find, put_scope, NULL);
+    int err = moment_each(report, moment, driven_moment_find, put_scope, &seen);
+    if (err >= 0 && report->emit.format != EMIT_CSV)
+        err = ladder_stack_put(report, &stack);
+    ladder_stack_clear(&stack);
+    return err;
 }
 
 static int cmd_ladder(const struct command_call *call)
@@ -128,6 +134,8 @@ const struct command command_ladder = {
         "context and, unless the process was sampled, other processes. 'unattributed' is then "
         "the rest of the memory in use. Where no framework reported a block, only these lines are "
         "shown: driver memory by library.\n"
+        "\n"
+        "Where a device has several processes, what they hold together at one moment comes last.\n"
         "\n"
         "A moment is a step (its highest point), a step and a phase (7/backward: the end of that "
         "phase), a time (@1.5s), 'peak' or 'end'. Default: the peak, of --steps where that option "
