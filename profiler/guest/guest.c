@@ -263,7 +263,8 @@ void guest_use_ring(struct ring_shared *shared)
     if (shared)
         ring_use(&ring, shared);
     guest.ring = shared ? &ring : NULL;
-    guest.page = &own;
+    if (guest.page != &own)
+        guest.page = &own;
     atomic_fetch_add(&guest.generation, 1);
     atomic_store(&own.state, shared ? GUEST_ON : GUEST_OFF);
 }

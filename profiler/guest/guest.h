@@ -57,7 +57,8 @@ struct guest_page {
 
 struct guest {
     struct guest_page *page;     /* NULL until guest_init */
-    struct ring *ring;           /* in memory of its own, which stays: see ring.h */
+    struct ring *_Atomic ring;   /* in memory of its own, which stays: see ring.h. An armed program
+                                    gets another one while its threads go on */
     _Atomic uint32_t generation; /* counts rings: a thread's cached id is of one generation */
     _Atomic uint64_t missed;     /* events that came while there was no answer yet; they are
                                     counted in the ring once there is one */
