@@ -105,6 +105,7 @@ static void fill_name(struct telling *telling, uint32_t name, struct event *even
     if (bytes)
         stem = budget_intern(&telling->feed->log->budget, &telling->stems, text, bytes);
     if (!stem || !MEM_GROW(telling->stem_numbers, telling->stem_cap, stem)) {
+        telling->no_memory = bytes && (stem || !telling->feed->log->budget.refused);
         event->name = telling_string(telling, name);
         return;
     }

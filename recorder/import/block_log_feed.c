@@ -245,8 +245,10 @@ static uint32_t site_of(struct telling *telling, uint32_t thread)
         return 0;
     uint32_t site =
         budget_intern(&telling->feed->log->budget, &telling->sites, frames, depth * sizeof *frames);
-    if (!site || !MEM_GROW(telling->site_numbers, telling->site_cap, site))
+    if (!site || !MEM_GROW(telling->site_numbers, telling->site_cap, site)) {
+        telling->no_memory = site || !telling->feed->log->budget.refused;
         return 0;
+    }
     if (site > telling->sites_defined) {
         telling->site_numbers[site - 1] =
             telling_define(telling, ARENA_SITE, frames, depth * sizeof *frames);
@@ -260,6 +262,8 @@ static uint32_t site_of(struct telling *telling, uint32_t thread)
 int telling_give(struct telling *telling, const struct event *event)
 {
     struct block_log_feed *feed = telling->feed;
+    if (telling->no_memory)
+        return ERR_NOMEM;
     state_event(telling->process, event);
     return state_wants_flush(feed->state) ? feed->flush(feed->self) : BASE_OK;
 }

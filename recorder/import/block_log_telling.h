@@ -45,6 +45,7 @@ struct telling {
     uint32_t *stem_numbers;
     size_t stem_cap;
     uint32_t stems_defined;
+    bool no_memory; /* for a stack or a name: the next event ends the import */
 };
 
 uint32_t telling_define(struct telling *telling, enum arena_kind kind, const void *payload,
