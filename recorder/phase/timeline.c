@@ -74,6 +74,8 @@ static struct timeline_end at_present(struct phases *phases, int64_t seq, int64_
         take_parts(phases, timeline->now);
         end.parts = timeline->now;
         end.part_count = phases->heaps->device_count;
+    } else if (phases->heaps->device_count) {
+        note_owed(phases->account, OWED_FACT, 1);
     }
     return end;
 }
@@ -118,6 +120,8 @@ void timeline_add_device(struct phases *phases)
     if (last->part_count == at && MEM_GROW(last->parts, last->part_cap, at + 1)) {
         last->parts[at] = part_of(phases->heaps->devices[at]);
         last->part_count = at + 1;
+    } else if (last->part_count == at) {
+        note_owed(phases->account, OWED_FACT, 1);
     }
     set_limit(phases);
 }

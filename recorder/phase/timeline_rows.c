@@ -160,7 +160,10 @@ static void enter(struct phases *phases, struct timeline_writer *writer, size_t 
         timeline->users[user - 1].over = true;
     if (label->closed && closed->exception)
         note_failure(writer, closed);
-    if (has_number && items_of(timeline, label)) {
+    bool known = has_number && items_of(timeline, label);
+    if (has_number && !known && !writer->guesses)
+        note_owed(phases->account, OWED_FACT, 1);
+    if (known) {
         place(phases, writer, stretch, label);
         timeline_leave_step(phases, writer, label, timeline_step_of(timeline, stretch, label));
         if (writer->count)
