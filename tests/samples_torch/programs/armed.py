@@ -32,13 +32,18 @@ def say(name):
 
 
 def is_recorded():
-    return (ctypes.PyDLL(None).tidemark_py_attach(2, 0) == 1
+    from tidemark._native import VERSION
+
+    return (ctypes.PyDLL(None).tidemark_py_attach(VERSION, 0) == 1
             and hasattr(torch.nn.Module.__call__, "tidemark_original"))
 
 
 def wait_to_be_recorded():
     say("here")
+    end = time.time() + 600
     while not is_recorded():
+        if time.time() > end:
+            sys.exit("nobody records")
         torch.empty(1)
         time.sleep(0.001)
 
