@@ -146,9 +146,8 @@ TEST(arguments_are_told_apart)
         enum complete_what what;
         bool many;
     } cases[] = {
-        {TAKES_DATABASE, COMPLETE_DATABASES, false},
-        {TAKES_DATABASES, COMPLETE_DATABASES, true},
-        {TAKES_FILE, COMPLETE_FILES, false},
+        {TAKES_DATABASE, COMPLETE_DATABASES, false}, {TAKES_DATABASES, COMPLETE_DATABASES, true},
+        {TAKES_FILE, COMPLETE_FILES, false},         {TAKES_PROCESS, COMPLETE_NOTHING, false},
         {TAKES_PROGRAM, COMPLETE_PROGRAM, false},
     };
     struct command command = made_up;
@@ -175,6 +174,7 @@ TEST(words_and_kinds_agree)
     static const char *const words[] = {[TAKES_DATABASE] = "DATABASE",
                                         [TAKES_DATABASES] = "A B",
                                         [TAKES_FILE] = "FILE",
+                                        [TAKES_PROCESS] = "PID",
                                         [TAKES_PROGRAM] = "COMMAND"};
     for (const struct command *const *at = commands; *at; at++) {
         bool compares =

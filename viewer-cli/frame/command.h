@@ -36,6 +36,7 @@ enum command_takes {                 /* what its arguments are */
                                         not named */
                      TAKES_DATABASES, /* each is one */
                      TAKES_FILE,      /* of another tool, of any name */
+                     TAKES_PROCESS,   /* the number of one that runs */
                      TAKES_PROGRAM    /* the first begins another program's command line, and unless
                                          the command    `judges` the program's status becomes its own
                                        */

@@ -12,9 +12,8 @@ enum complete_what complete_value(const struct option *option)
 enum complete_what complete_argument(const struct command *command)
 {
     static const enum complete_what whats[] = {
-        [TAKES_DATABASE] = COMPLETE_DATABASES,
-        [TAKES_DATABASES] = COMPLETE_DATABASES,
-        [TAKES_FILE] = COMPLETE_FILES,
+        [TAKES_DATABASE] = COMPLETE_DATABASES, [TAKES_DATABASES] = COMPLETE_DATABASES,
+        [TAKES_FILE] = COMPLETE_FILES,         [TAKES_PROCESS] = COMPLETE_NOTHING,
         [TAKES_PROGRAM] = COMPLETE_PROGRAM,
     };
     return whats[command->takes];
