@@ -205,6 +205,7 @@ class Installer(object):
         self.before_step = self.unseen(self.tags.before_step)
         self.after_step = self.unseen(self.tags.after_step)
         self.see_call = self.unseen(self.look_at_call)
+        self.see_graph = self.unseen(self.tags.dtypes.of_graphs)
         self.is_one_element = self.single(torch)
         self.is_grad_enabled = torch.is_grad_enabled
         self.tensor = torch.Tensor
@@ -318,7 +319,7 @@ class Installer(object):
                 try:
                     tell(1)
                     if mark is not None:
-                        push(mark, kwargs)
+                        push(mark, args, kwargs)
                     result = run(self, *args, **kwargs)
                     failed = 0
                     return result
@@ -331,7 +332,9 @@ class Installer(object):
         self.engine_code = Engine.run_backward.__code__
         variable._execution_engine = Engine()
 
-    def begin_backward(self, mark, kwargs):
+    def begin_backward(self, mark, args, kwargs):
+        if self.tags.dtypes.left and args:
+            self.see_graph(args[0])
         accumulates = bool(kwargs.get("accumulate_grad"))
         self.marks.push(mark, ACCUMULATE if accumulates else 0, "backward")
 

@@ -12,6 +12,7 @@ import weakref
 from array import array
 
 from tidemark._buckets import Buckets
+from tidemark._dtypes import Dtypes
 from tidemark._lists import (
     ADDRESS, CATEGORY, CELLS, GRADIENT, INPUT, OTHER, PARAMETER, STATE, List, Table, memory_of,
     place_of
@@ -65,6 +66,7 @@ class Tags(object):
         self.parameter = torch.nn.Parameter
         self.names = Names()
         self.buckets = Buckets(torch, library)
+        self.dtypes = Dtypes(library)
         self.steps = 0
         self.clear()
 
@@ -75,6 +77,7 @@ class Tags(object):
         self.optimizers = Table(lambda r: free.extend([r.parameters, r.gradients, r.state]))
         self.modules = Table(lambda record: free.append(record.list))
         self.buckets.clear()
+        self.dtypes.clear()
         self.given = Table(free.append)
 
     def new_list(self):
@@ -110,6 +113,7 @@ class Tags(object):
 
     def describe_module(self, tensors):
         kinds = [PARAMETER if isinstance(t, self.parameter) else OTHER for t in tensors]
+        self.dtypes.of_parameters([t for t, kind in zip(tensors, kinds) if kind == PARAMETER])
         return [self.place(t, kind, self.names.of(t)) for t, kind in zip(tensors, kinds)]
 
     def inputs(self, module, args, kwargs):
@@ -146,7 +150,7 @@ class Tags(object):
         record = self.kept(self.optimizers, optimizer, Optimizer)
         parameters = parameters_of(optimizer)
         key = [self.names.version] + addresses(parameters)
-        record.parameters.hold(key, lambda: self.describe(parameters, PARAMETER))
+        record.parameters.hold(key, lambda: self.describe_parameters(parameters))
         self.hold_gradients(record, parameters)
 
     def hold_gradients(self, record, parameters):
@@ -157,8 +161,9 @@ class Tags(object):
         )
         self.buckets.hold()
 
-    def describe(self, tensors, category):
-        return [self.place(tensor, category, self.names.of(tensor)) for tensor in tensors]
+    def describe_parameters(self, parameters):
+        self.dtypes.of_parameters(parameters)
+        return [self.place(tensor, PARAMETER, self.names.of(tensor)) for tensor in parameters]
 
     def describe_gradients(self, record, found, parameters, gradients):
         """A dense gradient is as large as its parameter and has its name: that is the usual case,

@@ -18,7 +18,7 @@ HELPER = os.environ["TIDEMARK_HELPER"]
 PYTHON = os.environ["TIDEMARK_TEST_PYTHON"]
 LONG = bool(os.environ.get("TIDEMARK_TEST_LONG"))  # label slow
 KINDS = {1: "F", 2: "B", 3: "Z", 4: "O", 5: "S"}
-EXCEPTION, SOURCE = 8, 16
+EXCEPTION, SOURCE, SETTING = 8, 16, 32
 
 
 class Run(object):
@@ -37,7 +37,7 @@ class Run(object):
 
     def marks(self):
         """The program's own marks: {name: value}."""
-        return {e["name"]: e["a"] for e in self.of("mark") if not e["flags"] & SOURCE}
+        return {e["name"]: e["a"] for e in self.of("mark") if not e["flags"] & (SOURCE | SETTING)}
 
     def notes(self, why_not=0, process=None):
         return {
@@ -50,7 +50,7 @@ class Run(object):
         """The events after one mark of the program, up to the next or to the one named."""
         found, inside = [], False
         for event in self.events:
-            ours = event["kind"] == "mark" and not event["flags"] & SOURCE
+            ours = event["kind"] == "mark" and not event["flags"] & (SOURCE | SETTING)
             if inside and ours and end in (None, event["name"]):
                 return found
             if inside:

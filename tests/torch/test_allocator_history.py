@@ -49,7 +49,8 @@ def told(run, device=0):
 
 def settings(run):
     every = [e["name"] for e in run.of("mark") if e["flags"] & SETTING]
-    return [name for name in every if not name.startswith("torch=")]
+    others = ("torch=", "parameter_dtype=", "graph_dtype=")
+    return [name for name in every if not name.startswith(others)]
 
 
 def why_not(run):
