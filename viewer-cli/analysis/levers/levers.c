@@ -45,6 +45,8 @@ const char *lever_name(enum lever_kind kind)
         [LEVER_SHARD_STATES] = "shard_states",
         [LEVER_CHUNKED_LOSS] = "chunked_loss",
         [LEVER_HALF_BATCH] = "half_batch",
+        [LEVER_HALF_PRECISION] = "half_precision",
+        [LEVER_AUTOCAST] = "autocast",
         [LEVER_EXPANDABLE_SEGMENTS] = "expandable_segments",
         [LEVER_MAX_SPLIT_SIZE] = "max_split_size_mb",
         [LEVER_EMPTY_CACHE] = "empty_cache",
@@ -261,6 +263,8 @@ static int find_all(struct levers_work *work)
         levers_chunked_loss,
         levers_half_batch,
         levers_states,
+        levers_half_precision,
+        levers_autocast,
         levers_fully_shard,
         levers_ranks,
     };

@@ -31,6 +31,11 @@ const char *levers_in_loop(enum levers_loop loop, enum lever_kind kind, const ch
                                      "the peak; most of the difference: ",
                 [LEVER_EIGHT_BIT_STATES] =
                     "TrainingArguments(optim='adamw_bnb_8bit'): optimizer state in 8 bits",
+                [LEVER_HALF_PRECISION] =
+                    "from_pretrained(..., dtype=torch.bfloat16) or model.to(torch.bfloat16): "
+                    "parameters, gradients, optimizer state and activations in 16 bits",
+                [LEVER_AUTOCAST] = "TrainingArguments(bf16=True): outputs of matrix products and "
+                                   "convolutions in 16 bits",
                 [LEVER_NO_STATES] = "TrainingArguments(optim='sgd'): an optimizer without state",
             },
         [LEVERS_LIGHTNING] =
@@ -38,6 +43,12 @@ const char *levers_in_loop(enum levers_loop loop, enum lever_kind kind, const ch
                 [LEVER_HALF_BATCH] =
                     "gradient accumulation, half the batch_size of the DataLoader: Trainer("
                     "accumulate_grad_batches=...) with twice as many",
+                [LEVER_HALF_PRECISION] =
+                    "Trainer(precision='bf16-true'): parameters, gradients, optimizer state and "
+                    "activations in 16 bits",
+                [LEVER_AUTOCAST] =
+                    "Trainer(precision='bf16-mixed'): outputs of matrix products and "
+                    "convolutions in 16 bits",
                 [LEVER_EVALUATION] = "a smaller batch_size of the validation's DataLoader, until "
                                      "a training step is the peak; most of the difference: ",
                 [LEVER_ZERO_GRAD_EARLIER] =

@@ -115,6 +115,8 @@ int levers_try_scaled(struct levers_work *work, levers_share_of share,
                       const struct levers_words *words);
 int levers_states(struct levers_work *work);
 int levers_half_batch(struct levers_work *work);
+int levers_half_precision(struct levers_work *work);
+int levers_autocast(struct levers_work *work);
 int levers_chunked_loss(struct levers_work *work);
 int levers_ranks(struct levers_work *work);
 /* Of programs whose ranks share a model. */

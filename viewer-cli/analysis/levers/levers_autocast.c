@@ -1,0 +1,406 @@
+/*
+ * A lever on what forward and loss compute: under autocast to bfloat16.
+ *
+ * Products and convolutions are then in bfloat16, and so is what is made of them alone; norms of a
+ * GPU and losses are in float32, and a sum with what was not in bfloat16 is not, either. So a
+ * forward is gone through in its order, with what is known of the dtype that flows: half, full, or
+ * open. What comes into a product in float32 is copied, and the copy is what backward needs of it.
+ * Each weight of a product gets a copy, too. Its gradient is made in bfloat16 before it is cast.
+ *
+ * Two figures are computed: the open is half, and copies that are not sure are not there; and the
+ * other way. The first is the bound, the second has to be half of it at least.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "error.h"
+#include "levers_dtypes.h"
+#include "levers_work.h"
+#include "mem.h"
+#include "query.h"
+
+enum flow { FLOW_HALF, FLOW_FULL, FLOW_OPEN };
+
+enum { SMALL = 64 }; /* beside a tensor, what a norm keeps of its rows */
+
+struct autocast {
+    struct levers_work *work;
+    struct levers_dtypes dtypes;
+    struct map weights; /* modules, to bytes of their weight */
+    struct map losses;  /* bytes that a loss makes at once */
+    struct map halved;  /* modules whose gradients in backward surely are half */
+    int64_t largest;    /* of the parameters */
+    int64_t own;        /* bytes of parameters that are no module's `weight` or `bias` */
+    size_t products;
+    bool sure; /* the second figure */
+    struct levers_edit edit;
+    /* While a forward is gone through. */
+    const struct levers_phase *forward;
+    const struct levers_block *input;  /* the last */
+    const struct levers_block *source; /* the last that was not made by a product */
+    enum flow flow, source_flow;
+    bool all_half; /* and so is all that this forward has made */
+    bool after_product, recurs;
+};
+
+/* ---- weights ---- */
+
+static bool is_product(enum levers_op op)
+{
+    return op == LEVERS_OP_MATRIX || op == LEVERS_OP_CONVOLUTION;
+}
+
+static int put_weight(struct autocast *all, const char *path, size_t bytes, int64_t asked)
+{
+    char *copy = mem_copy(path, bytes);
+    int64_t id;
+    if (!copy)
+        return ERR_NOMEM;
+    struct query query = query_ask(all->work->db, "SELECT id FROM module WHERE path = ?1",
+                                   Q_IN((const char *)copy), Q_OUT(Q_INT(id)));
+    while (query_next(&query))
+        if (!map_put(&all->weights, (uint64_t)id, (uint64_t)asked, NULL))
+            query_fail(&query, ERR_NOMEM);
+    mem_free(copy);
+    return query_end(&query);
+}
+
+static int take_name(struct autocast *all, const char *name, int64_t asked)
+{
+    static const char weight[] = ".weight", bias[] = ".bias";
+    size_t bytes = strlen(name);
+    if (bytes >= sizeof weight && strcmp(name + bytes - (sizeof weight - 1), weight) == 0)
+        return put_weight(all, name, bytes - (sizeof weight - 1), asked);
+    if (bytes < sizeof bias || strcmp(name + bytes - (sizeof bias - 1), bias) != 0)
+        all->own += asked;
+    return 0;
+}
+
+static int take_weight(struct autocast *all, const struct levers_block *block)
+{
+    const char *name;
+    struct query query = query_ask(all->work->db,
+                                   "SELECT t.name FROM allocation a JOIN tag t ON t.id = a.tag"
+                                   " WHERE a.seq = ?1 AND t.name IS NOT NULL",
+                                   Q_IN(block->seq), Q_OUT(Q_TEXT(name)));
+    while (query_next(&query))
+        query_fail(&query, take_name(all, name, block->asked));
+    return query_end(&query);
+}
+
+static int find_weights(struct autocast *all)
+{
+    const struct levers_step *step = &all->work->step;
+    int err = 0;
+    for (size_t i = 0; i < step->count && err >= 0; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        if (block->purpose != PURPOSE_PARAMETER || !block->tagged)
+            continue;
+        all->largest = block->size > all->largest ? block->size : all->largest;
+        err = take_weight(all, block);
+    }
+    return err;
+}
+
+static int find_losses(struct autocast *all)
+{
+    const struct levers_step *step = &all->work->step;
+    for (size_t i = step->older; i < step->count; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        enum levers_op op = levers_op_made(&all->dtypes, block);
+        if (levers_computes(&step->phases, block->seq) &&
+            (op == LEVERS_OP_LOSS || op == LEVERS_OP_LOSS_CAST) &&
+            block->size >= all->work->out->peak / 1000 &&
+            !map_put(&all->losses, (uint64_t)block->asked, 1, NULL))
+            return ERR_NOMEM;
+    }
+    return 0;
+}
+
+static bool is_as_large_as_loss(const struct autocast *all, const struct levers_block *block)
+{
+    return map_get(&all->losses, (uint64_t)block->asked) != MAP_NONE;
+}
+
+/* ---- forward ---- */
+
+static bool shrink(struct autocast *all, const struct levers_block *block, int64_t from)
+{
+    return levers_extra(&all->edit, -levers_half_of(all->work, block), from, block->end);
+}
+
+static enum flow flow_of(const struct autocast *all, enum levers_op op)
+{
+    switch (op) {
+    case LEVERS_OP_MATRIX:
+    case LEVERS_OP_CONVOLUTION:
+    case LEVERS_OP_ATTENTION:
+    case LEVERS_OP_RECURRENT:
+        return FLOW_HALF;
+    case LEVERS_OP_FOLLOWS:
+        return all->flow;
+    case LEVERS_OP_NORM:
+    case LEVERS_OP_SOFTMAX:
+        return all->work->on_host ? all->flow : FLOW_FULL;
+    case LEVERS_OP_UNKNOWN:
+        return all->all_half ? FLOW_HALF : FLOW_OPEN;
+    default:
+        return FLOW_FULL;
+    }
+}
+
+/* The next tensor that the forward makes, if a product makes it; NULL. */
+static const struct levers_block *product_behind(const struct autocast *all, size_t at)
+{
+    const struct levers_step *step = &all->work->step;
+    const struct levers_block *block = &step->blocks[at];
+    for (size_t i = at + 1; i < step->count; i++) {
+        const struct levers_block *next = &step->blocks[i];
+        if (!levers_computes(&step->phases, next->seq))
+            return NULL;
+        if (next->asked >= block->asked / SMALL)
+            return is_product(levers_op_made(&all->dtypes, next)) ? next : NULL;
+    }
+    return NULL;
+}
+
+/* What a product takes in float32 is copied. A norm does not need its own output, so that the copy
+ * is all that stays; of what is open that is not sure. */
+static bool go_into_product(struct autocast *all, enum levers_op op, enum flow flow,
+                            const struct levers_block *block, const struct levers_block *product)
+{
+    if (op == LEVERS_OP_NORM || op == LEVERS_OP_UPCASTS)
+        return shrink(all, block, product->seq + 1);
+    if (!all->sure)
+        return shrink(all, block, flow == FLOW_FULL ? product->seq + 1 : block->seq);
+    return levers_extra(&all->edit, levers_half_of(all->work, block), product->seq, block->end);
+}
+
+/* The copy of a weight lives until backward is through with its module: from its first block there
+ * on, and not behind its last. A product without a weight of its own has another's. */
+static bool add_weight(struct autocast *all, const struct levers_block *block)
+{
+    const struct levers_step *step = &all->work->step;
+    const struct levers_phase *backward =
+        levers_phase_after(&step->phases, LEVERS_BACKWARD, block->seq);
+    uint64_t weight =
+        block->module == GROUP_NONE ? MAP_NONE : map_get(&all->weights, (uint64_t)block->module);
+    if (!backward || (weight == MAP_NONE && !all->sure))
+        return true;
+    int64_t bytes = weight == MAP_NONE ? all->largest : (int64_t)weight, end = backward->end;
+    bool found = weight == MAP_NONE;
+    for (size_t i = levers_first_from(step, backward->begin);
+         i < step->count && step->blocks[i].seq < backward->end && weight != MAP_NONE; i++) {
+        if (step->blocks[i].module != block->module)
+            continue;
+        end = step->blocks[i].seq + 1;
+        found = true;
+        if (!all->sure)
+            break;
+    }
+    return (!found && !all->sure) || levers_extra(&all->edit, bytes / 2, block->seq, end);
+}
+
+/* A second product of the same input copies it again; or it takes what the first one made. */
+static bool add_product(struct autocast *all, size_t at)
+{
+    const struct levers_step *step = &all->work->step;
+    const struct levers_block *block = &step->blocks[at];
+    bool again = all->after_product;
+    if (at > 0 && step->blocks[at - 1].module == block->module && again)
+        return true; /* the same call */
+    all->products++;
+    if (all->sure && again && all->source && all->source_flow != FLOW_HALF &&
+        !levers_extra(&all->edit, levers_half_of(all->work, all->source), block->seq, block->end))
+        return false;
+    if (all->source_flow == FLOW_HALF && block->module != GROUP_NONE && !again &&
+        !map_put(&all->halved, (uint64_t)block->module, 1, NULL))
+        return false;
+    return add_weight(all, block);
+}
+
+/* Its weights have names of their own: all of these, once in a forward. */
+static bool add_recurrent(struct autocast *all, const struct levers_block *block)
+{
+    const struct levers_phase *backward =
+        levers_phase_after(&all->work->step.phases, LEVERS_BACKWARD, block->seq);
+    bool known = all->recurs;
+    all->recurs = true;
+    return known || !all->sure || !backward ||
+           levers_extra(&all->edit, all->own / 2, block->seq, backward->end);
+}
+
+/* Logits are cast before the loss; what the loss makes large is made of the cast, else backward
+ * needs the cast itself. */
+static bool add_loss(struct autocast *all, enum levers_op op, const struct levers_block *block)
+{
+    const struct levers_phase *backward =
+        levers_phase_after(&all->work->step.phases, LEVERS_BACKWARD, block->seq);
+    const struct levers_block *input = all->input;
+    if (!is_as_large_as_loss(all, block))
+        return !all->sure || !backward || !input || is_as_large_as_loss(all, input) ||
+               all->flow == FLOW_FULL ||
+               levers_extra(&all->edit, input->size, block->seq, backward->end);
+    if (all->sure && op == LEVERS_OP_LOSS_CAST && all->forward)
+        return levers_extra(&all->edit, block->size, block->seq, all->forward->end);
+    return levers_spike(&all->edit, block->size, block->seq + 1);
+}
+
+/* Of a convolution: the last one of the call is what it leaves. */
+static bool is_copy(const struct autocast *all, size_t at)
+{
+    const struct levers_block *block = &all->work->step.blocks[at];
+    return block->purpose == PURPOSE_WORKSPACE && at + 1 < all->work->step.count &&
+           block[1].module == block->module && block[1].site == block->site;
+}
+
+static void begin_forward(struct autocast *all, const struct levers_phase *forward)
+{
+    all->forward = forward;
+    all->flow = all->source_flow = FLOW_FULL;
+    all->all_half = all->own == 0;
+    all->recurs = false;
+    all->input = all->source = NULL;
+    all->after_product = false;
+}
+
+static bool take_forward(struct autocast *all, size_t at)
+{
+    const struct levers_step *step = &all->work->step;
+    const struct levers_block *block = &step->blocks[at];
+    const struct levers_phase *forward =
+        levers_phase_around(&step->phases, LEVERS_FORWARD, block->seq);
+    if (forward && forward != all->forward)
+        begin_forward(all, forward);
+    enum levers_op op = levers_op_made(&all->dtypes, block);
+    enum flow flow = flow_of(all, op);
+    const struct levers_block *product =
+        block->purpose == PURPOSE_ACTIVATION ? product_behind(all, at) : NULL;
+    bool done = true;
+    if (is_product(op))
+        done = add_product(all, at);
+    else if (op == LEVERS_OP_RECURRENT)
+        done = add_recurrent(all, block);
+    else if (op == LEVERS_OP_LOSS || op == LEVERS_OP_LOSS_CAST)
+        done = add_loss(all, op, block);
+    if (done && op == LEVERS_OP_CONVOLUTION && is_copy(all, at))
+        done = all->sure ? shrink(all, block, block->seq)
+                         : levers_cut(&all->edit, at, INT64_MIN, LEVERS_NEVER);
+    else if (done && (flow == FLOW_HALF || (flow == FLOW_OPEN && !all->sure)))
+        done = shrink(all, block, block->seq);
+    else if (done && product)
+        done = go_into_product(all, op, flow, block, product);
+    if (op == LEVERS_OP_FOLLOWS && flow == FLOW_HALF && block->module != GROUP_NONE &&
+        !map_put(&all->halved, (uint64_t)block->module, 1, NULL))
+        return false;
+    all->flow = flow;
+    all->input = block;
+    all->all_half = all->all_half && flow == FLOW_HALF;
+    all->after_product = is_product(op);
+    if (!all->after_product) {
+        all->source = block;
+        all->source_flow = flow;
+    }
+    return done;
+}
+
+/* ---- backward ---- */
+
+static bool take_backward(struct autocast *all, size_t at)
+{
+    const struct levers_block *block = &all->work->step.blocks[at];
+    bool halved =
+        block->module != GROUP_NONE && map_get(&all->halved, (uint64_t)block->module) != MAP_NONE;
+    /* By accident something else may be as large as a parameter. */
+    if (block->purpose == PURPOSE_GRADIENT ||
+        (all->sure && levers_is_like_parameter(all->work, block)))
+        return levers_spike(&all->edit, levers_half_of(all->work, block), block->seq + 1);
+    if (is_as_large_as_loss(all, block))
+        return true;
+    if (!all->sure && levers_op_of_module(&all->dtypes, block) == LEVERS_OP_CONVOLUTION)
+        return levers_cut(&all->edit, at, INT64_MIN, LEVERS_NEVER);
+    return (all->sure && !halved) || shrink(all, block, block->seq);
+}
+
+static bool is_of_step(const struct levers_block *block)
+{
+    return block->purpose != PURPOSE_PARAMETER && block->purpose != PURPOSE_OPTIMIZER_STATE &&
+           block->purpose != PURPOSE_COPY && block->purpose != PURPOSE_INPUT &&
+           block->purpose != PURPOSE_BUCKET && block->purpose != PURPOSE_LIBRARY &&
+           block->purpose != PURPOSE_GATHERED && block->purpose != PURPOSE_COMMUNICATION;
+}
+
+static int change(struct autocast *all, bool sure)
+{
+    const struct levers_step *step = &all->work->step;
+    bool done = true;
+    all->sure = sure;
+    all->forward = NULL;
+    for (size_t i = 0; i < step->count && done; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        int64_t slack = sure ? 0 : levers_slack_of(all->work, block);
+        done = !slack || levers_extra(&all->edit, -slack, block->seq, block->end);
+        if (!done || i < step->older || !is_of_step(block))
+            continue;
+        if (levers_computes(&step->phases, block->seq))
+            done = take_forward(all, i);
+        else if (levers_phase_around(&step->phases, LEVERS_BACKWARD, block->seq))
+            done = take_backward(all, i);
+    }
+    return done ? 0 : ERR_NOMEM;
+}
+
+/* ---- the lever ---- */
+
+static int figure(struct autocast *all, bool sure, int64_t *bytes)
+{
+    int64_t highest = 0;
+    int err = change(all, sure);
+    if (err >= 0)
+        err = levers_highest(&all->work->step, &all->edit, &highest, NULL);
+    *bytes = all->work->step.highest - highest;
+    return err;
+}
+
+static int try_autocast(struct autocast *all)
+{
+    struct levers_work *work = all->work;
+    char text[160];
+    struct levers_words words = {
+        .kind = LEVER_AUTOCAST, .at_most = true, .changes = true, .site = LEVERS_NONE};
+    int64_t least, most = 0;
+    snprintf(text, sizeof text,
+             "with torch.autocast('%s', dtype=torch.bfloat16): around forward and loss: outputs of "
+             "matrix products and convolutions in 16 bits",
+             work->on_host ? "cpu" : "cuda");
+    words.before = levers_in_loop(work->loop, words.kind, text);
+    int err = figure(all, true, &least);
+    levers_edit_clear(&all->edit);
+    if (err >= 0)
+        err = figure(all, false, &most);
+    if (err >= 0 && all->products && least >= most / 2)
+        err = levers_try(work, &all->edit, &words);
+    levers_edit_clear(&all->edit);
+    return err;
+}
+
+int levers_autocast(struct levers_work *work)
+{
+    struct autocast all = {.work = work};
+    bool plain = false;
+    int err = levers_is_float32(work, &plain);
+    if (err < 0 || !plain || work->shards)
+        return err;
+    err = levers_dtypes_read(work, &all.dtypes);
+    if (err >= 0)
+        err = find_weights(&all);
+    if (err >= 0)
+        err = find_losses(&all);
+    if (err >= 0)
+        err = try_autocast(&all);
+    levers_dtypes_clear(&all.dtypes);
+    map_clear(&all.weights);
+    map_clear(&all.losses);
+    map_clear(&all.halved);
+    return err < 0 ? err : 0;
+}

@@ -1,0 +1,286 @@
+/* levers_dtypes.c - see levers_dtypes.h. */
+#include "levers_dtypes.h"
+
+#include <string.h>
+
+#include "error.h"
+#include "mem.h"
+#include "query.h"
+
+enum { GRANULARITY = 512 };
+
+/* ---- what the helper said ---- */
+
+static const char dtypes_sql[] =
+    "SELECT count(DISTINCT key) AS keys, coalesce(sum(value <> 'float32'), 0) AS others"
+    "  FROM setting WHERE process = ?1 AND key IN ('parameter_dtype', 'graph_dtype')";
+
+int levers_is_float32(struct levers_work *work, bool *yes)
+{
+    int64_t keys = 0, others = 0;
+    int err = query_read(work->db, dtypes_sql, Q_IN(work->peak->process),
+                         Q_OUT(Q_INT(keys), Q_INT(others)));
+    *yes = keys == 2 && others == 0;
+    return err;
+}
+
+/* ---- who makes what ---- */
+
+/* The last part of a name, without what stands behind the function and without `.forward`. */
+struct last {
+    const char *begin;
+    size_t bytes;
+};
+
+static struct last last_of(const char *function)
+{
+    static const char forward[] = ".forward";
+    size_t end = strcspn(function, " "), tail = sizeof forward - 1;
+    if (end > tail && strncmp(function + end - tail, forward, tail) == 0)
+        end -= tail;
+    size_t begin = end;
+    while (begin > 0 && function[begin - 1] != '.')
+        begin--;
+    return (struct last){function + begin, end - begin};
+}
+
+static bool ends_with(const char *function, const char *tail)
+{
+    struct last last = last_of(function);
+    size_t bytes = strlen(tail);
+    return last.bytes >= bytes && strncmp(last.begin + last.bytes - bytes, tail, bytes) == 0;
+}
+
+#define IS_ONE_OF(function, names)                                                                 \
+    levers_is_one_of(function, names, sizeof(names) / sizeof *(names))
+
+static enum levers_op op_named(const char *function)
+{
+    static const char *const matrix[] = {"linear", "bilinear", "conv1d"}; /* of transformers */
+    static const char *const convolutions[] = {"_conv_forward",   "conv2d",
+                                               "conv3d",          "convtranspose1d",
+                                               "convtranspose2d", "convtranspose3d"};
+    static const char *const recurrent[] = {"lstm", "gru", "rnn"};
+    static const char *const follows[] = {"relu",
+                                          "relu6",
+                                          "leakyrelu",
+                                          "leaky_relu",
+                                          "gelu",
+                                          "gelutanh",
+                                          "geluactivation",
+                                          "silu",
+                                          "siluactivation",
+                                          "mish",
+                                          "elu",
+                                          "hardswish",
+                                          "hardtanh",
+                                          "dropout",
+                                          "dropout1d",
+                                          "dropout2d",
+                                          "batch_norm",
+                                          "batchnorm1d",
+                                          "batchnorm2d",
+                                          "batchnorm3d",
+                                          "maxpool2d",
+                                          "max_pool2d",
+                                          "_max_pool2d",
+                                          "avgpool2d",
+                                          "adaptive_avg_pool2d",
+                                          "adaptiveavgpool2d",
+                                          "interpolate",
+                                          "pad"};
+    static const char *const softmax[] = {"softmax", "log_softmax", "logsoftmax"};
+    static const char *const norms[] = {"layer_norm", "layernorm", "group_norm", "groupnorm",
+                                        "rms_norm"};
+    static const char *const losses[] = {"cross_entropy",
+                                         "crossentropyloss",
+                                         "nll_loss",
+                                         "nllloss",
+                                         "mse_loss",
+                                         "mseloss",
+                                         "l1_loss",
+                                         "l1loss",
+                                         "smooth_l1_loss",
+                                         "smoothl1loss",
+                                         "binary_cross_entropy_with_logits",
+                                         "bcewithlogitsloss",
+                                         "kl_div",
+                                         "kldivloss"};
+    if (IS_ONE_OF(function, matrix))
+        return LEVERS_OP_MATRIX;
+    if (IS_ONE_OF(function, convolutions))
+        return LEVERS_OP_CONVOLUTION;
+    if (IS_ONE_OF(function, follows))
+        return LEVERS_OP_FOLLOWS;
+    if (IS_ONE_OF(function, softmax))
+        return LEVERS_OP_SOFTMAX;
+    if (IS_ONE_OF(function, norms))
+        return LEVERS_OP_NORM;
+    if (IS_ONE_OF(function, losses))
+        return LEVERS_OP_LOSS;
+    if (IS_ONE_OF(function, recurrent))
+        return LEVERS_OP_RECURRENT;
+    if (ends_with(function, "Attention") || ends_with(function, "attention_forward") ||
+        ends_with(function, "_in_projection_packed"))
+        return LEVERS_OP_ATTENTION;
+    return ends_with(function, "RMSNorm") || ends_with(function, "T5LayerNorm") ? LEVERS_OP_UPCASTS
+                                                                                : LEVERS_OP_UNKNOWN;
+}
+
+/* Large blocks that this call makes one after the other: a fused attention makes its output, and
+ * the sums of its rows. */
+static bool is_in_pieces(const struct levers_step *step, size_t at)
+{
+    enum { SMALL = 64, FUSED_MOST = 3 };
+    const struct levers_block *first = &step->blocks[at];
+    size_t count = 0;
+    for (size_t i = at; i < step->count; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        if (block->site != first->site || block->module != first->module)
+            break;
+        count += block->asked >= first->asked / SMALL;
+    }
+    return count > FUSED_MOST;
+}
+
+/* Of other code it is not known which operations these are. A GPU has fused ones, beside copies of
+ * what goes in. */
+static enum levers_op op_of_attention(const struct levers_work *work, size_t at, bool by_library)
+{
+    if (!is_in_pieces(&work->step, at) || (by_library && !work->on_host))
+        return LEVERS_OP_ATTENTION;
+    return by_library && work->torch >= 205 ? LEVERS_OP_MATH : LEVERS_OP_UNKNOWN;
+}
+
+/* Libraries that cast to float32 by themselves: transformers its losses, and some of its attention.
+ */
+static const char library_sql[] =
+    "SELECT coalesce(max(n.text LIKE '%/transformers/%'), 0) AS library,"
+    "  coalesce(max(n.text LIKE '%/transformers/loss/loss_utils.py'), 0) AS loss"
+    "  FROM site s JOIN frame f ON f.id = s.frame JOIN string n ON n.id = f.file"
+    " WHERE s.site = ?1";
+
+/* A default device, or a counter of calls, stands between a function and its operation. */
+static const char name_sql[] =
+    "SELECT n.text AS name FROM site s JOIN frame f ON f.id = s.frame"
+    "  JOIN string n ON n.id = f.function"
+    " WHERE s.site = ?1 AND n.text NOT LIKE '%.\\_\\_torch\\_function\\_\\_' ESCAPE '\\'"
+    " ORDER BY s.depth LIMIT 1";
+
+/* NULL: it has none. */
+static int name_of(struct db *db, int64_t site, char **out)
+{
+    const char *name;
+    struct query query = query_ask(db, name_sql, Q_IN(site), Q_OUT(Q_TEXT(name)));
+    while (query_next(&query))
+        if (!(*out = mem_copy(name, strlen(name))))
+            query_fail(&query, ERR_NOMEM);
+    return query_end(&query);
+}
+
+static int op_of_site(struct levers_work *work, size_t at, enum levers_op *op)
+{
+    const int64_t site = work->step.blocks[at].site;
+    char *name = NULL;
+    bool library = false, loss = false;
+    int err = name_of(work->db, site, &name);
+    *op = err >= 0 && name ? op_named(name) : LEVERS_OP_UNKNOWN;
+    if (err >= 0 && (*op == LEVERS_OP_LOSS || *op == LEVERS_OP_SOFTMAX))
+        err = query_read(work->db, library_sql, Q_IN(site), Q_OUT(Q_INT(library), Q_INT(loss)));
+    if (*op == LEVERS_OP_LOSS && loss)
+        *op = LEVERS_OP_LOSS_CAST;
+    if (*op == LEVERS_OP_SOFTMAX && library)
+        *op = LEVERS_OP_UNKNOWN;
+    /* Written as several operations, of which a GPU's autocast has a power in float32. */
+    if (work->on_host && name && ends_with(name, "NewGELUActivation"))
+        *op = LEVERS_OP_FOLLOWS;
+    if (*op == LEVERS_OP_ATTENTION)
+        *op = op_of_attention(work, at, ends_with(name, "sdpa_attention_forward"));
+    mem_free(name);
+    return err;
+}
+
+static int read_sites(struct levers_work *work, struct levers_dtypes *out)
+{
+    const struct levers_step *step = &work->step;
+    int err = 0;
+    for (size_t i = step->older; i < step->count && err >= 0; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        enum levers_op op;
+        if (block->site == GROUP_NONE || !levers_computes(&step->phases, block->seq) ||
+            map_get(&out->sites, (uint64_t)block->site) != MAP_NONE)
+            continue;
+        err = op_of_site(work, i, &op);
+        if (err >= 0 && !map_put(&out->sites, (uint64_t)block->site, op, NULL))
+            err = ERR_NOMEM;
+    }
+    return err;
+}
+
+static int read_modules(struct levers_work *work, struct levers_dtypes *out)
+{
+    const char *name;
+    int64_t id;
+    struct query query =
+        query_ask(work->db, "SELECT id, class AS name FROM module WHERE class IS NOT NULL",
+                  Q_NOTHING, Q_OUT(Q_INT(id), Q_TEXT(name)));
+    while (query_next(&query))
+        if (!map_put(&out->modules, (uint64_t)id, op_named(name), NULL))
+            query_fail(&query, ERR_NOMEM);
+    return query_end(&query);
+}
+
+int levers_dtypes_read(struct levers_work *work, struct levers_dtypes *out)
+{
+    *out = (struct levers_dtypes){0};
+    int err = read_sites(work, out);
+    return err < 0 ? err : read_modules(work, out);
+}
+
+void levers_dtypes_clear(struct levers_dtypes *dtypes)
+{
+    map_clear(&dtypes->sites);
+    map_clear(&dtypes->modules);
+}
+
+static enum levers_op op_in(const struct map *ops, int64_t key)
+{
+    uint64_t op = key == GROUP_NONE ? MAP_NONE : map_get(ops, (uint64_t)key);
+    return op == MAP_NONE ? LEVERS_OP_UNKNOWN : (enum levers_op)op;
+}
+
+enum levers_op levers_op_made(const struct levers_dtypes *dtypes, const struct levers_block *block)
+{
+    bool known =
+        block->site != GROUP_NONE && map_get(&dtypes->sites, (uint64_t)block->site) != MAP_NONE;
+    return known ? op_in(&dtypes->sites, block->site) : op_in(&dtypes->modules, block->module);
+}
+
+enum levers_op levers_op_of_module(const struct levers_dtypes *dtypes,
+                                   const struct levers_block *block)
+{
+    return op_in(&dtypes->modules, block->module);
+}
+
+/* ---- bytes ---- */
+
+static int64_t round_up(const struct levers_work *work, int64_t bytes)
+{
+    return work->on_host ? bytes : (bytes + GRANULARITY - 1) / GRANULARITY * GRANULARITY;
+}
+
+int64_t levers_half_of(const struct levers_work *work, const struct levers_block *block)
+{
+    return round_up(work, block->asked) - round_up(work, (block->asked + 1) / 2);
+}
+
+int64_t levers_slack_of(const struct levers_work *work, const struct levers_block *block)
+{
+    int64_t slack = block->size - round_up(work, block->asked);
+    return slack > 0 ? slack : 0;
+}
+
+bool levers_is_like_parameter(const struct levers_work *work, const struct levers_block *block)
+{
+    return map_get(&work->parameters, (uint64_t)block->asked) != MAP_NONE;
+}

@@ -1,0 +1,57 @@
+/*
+ * levers_dtypes.h - in which dtypes a program computes, and which of its blocks would be in
+ * bfloat16 if it said so.
+ *
+ * No block says its dtype. What is known is that parameters and graphs have float32 alone, where
+ * the helper said so; and of a block who made it: the function of its call site in forward, the
+ * class of its module in backward.
+ */
+#ifndef TIDEMARK_ANALYSIS_LEVERS_DTYPES_H
+#define TIDEMARK_ANALYSIS_LEVERS_DTYPES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "levers_work.h"
+#include "map.h"
+
+enum levers_op {
+    LEVERS_OP_UNKNOWN,
+    LEVERS_OP_MATRIX,      /* products: what autocast computes in bfloat16 */
+    LEVERS_OP_CONVOLUTION, /* likewise; its copies of tensors in other layouts may go altogether */
+    LEVERS_OP_ATTENTION,   /* likewise, without a weight of its own */
+    LEVERS_OP_MATH,        /* attention in single operations, which PyTorch computes in float32 */
+    LEVERS_OP_RECURRENT,   /* likewise, with all its weights */
+    LEVERS_OP_FOLLOWS,     /* as its input is */
+    LEVERS_OP_NORM, /* of rows or groups: float32 on a GPU under autocast, as its input is else */
+    LEVERS_OP_SOFTMAX,  /* likewise, and backward needs its output */
+    LEVERS_OP_UPCASTS,  /* a norm that casts its input to float32 by itself */
+    LEVERS_OP_LOSS,     /* float32 under autocast */
+    LEVERS_OP_LOSS_CAST /* the same, of a library that casts logits to float32 by itself */
+};
+
+struct levers_dtypes {         /* all zero is empty */
+    struct map sites, modules; /* to enum levers_op */
+};
+
+/* Of parameters and of graphs it is known that they have no other dtype than float32. 0 or an
+ * error. */
+int levers_is_float32(struct levers_work *work, bool *yes);
+
+/* 0 or an error; levers_dtypes_clear in both cases. */
+int levers_dtypes_read(struct levers_work *work, struct levers_dtypes *out);
+void levers_dtypes_clear(struct levers_dtypes *dtypes);
+/* Of a block of forward or loss; and of one of backward, whose module's output it is about. */
+enum levers_op levers_op_made(const struct levers_dtypes *dtypes, const struct levers_block *block);
+enum levers_op levers_op_of_module(const struct levers_dtypes *dtypes,
+                                   const struct levers_block *block);
+
+/* What a block has less if its numbers have half the bytes: GPUs give bytes out by 512. And what it
+ * has beyond what was asked for, because the rest of a segment was too small to be of use: with
+ * blocks of other sizes it may not. */
+int64_t levers_slack_of(const struct levers_work *work, const struct levers_block *block);
+int64_t levers_half_of(const struct levers_work *work, const struct levers_block *block);
+/* In backward, as large as a parameter: mostly its gradient. */
+bool levers_is_like_parameter(const struct levers_work *work, const struct levers_block *block);
+
+#endif

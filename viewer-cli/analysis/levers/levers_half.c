@@ -1,0 +1,215 @@
+/*
+ * A lever on the whole model: in bfloat16, so that parameters, gradients, optimizer state and what
+ * is computed of them have half the bytes.
+ *
+ * Of some blocks that is sure, and of others only that they have no more than their bytes now: code
+ * that casts to float32 by itself leaves no trace where all is float32. So two figures are
+ * computed, with all blocks that may be of half the bytes, and with those that surely are. The
+ * first is the bound. Where the second is less than half of it nothing is said; where they are
+ * alike, it is a promise.
+ */
+#include "error.h"
+#include "levers_dtypes.h"
+#include "levers_work.h"
+#include "mem.h"
+
+struct half {
+    struct levers_work *work;
+    struct levers_dtypes dtypes;
+    bool small_states; /* of the optimizer: they have their own dtype already */
+    bool sure;         /* blocks that surely are, alone */
+    struct map losses; /* bytes of logits that a library casts to float32 */
+    struct levers_edit edit;
+};
+
+static bool is_temporary(const struct levers_step *step, const struct levers_block *block)
+{
+    const struct levers_phase *phase =
+        levers_phase_around(&step->phases, LEVERS_OPTIMIZER, block->seq);
+    return phase && block->end <= phase->end;
+}
+
+static bool is_cast_logits(const struct half *half, const struct levers_block *block)
+{
+    return map_get(&half->losses, (uint64_t)block->asked) != MAP_NONE;
+}
+
+/* Of what a step computes. */
+static bool computed_halves(const struct half *half, const struct levers_block *block)
+{
+    const struct levers_step *step = &half->work->step;
+    if (levers_computes(&step->phases, block->seq)) {
+        enum levers_op op = levers_op_made(&half->dtypes, block);
+        return op != LEVERS_OP_LOSS_CAST && op != LEVERS_OP_MATH &&
+               (!half->sure || op != LEVERS_OP_UNKNOWN);
+    }
+    if (!levers_phase_around(&step->phases, LEVERS_BACKWARD, block->seq))
+        return !half->sure;
+    if (is_cast_logits(half, block))
+        return false;
+    return !half->sure || levers_is_like_parameter(half->work, block) ||
+           levers_op_of_module(&half->dtypes, block) != LEVERS_OP_UNKNOWN;
+}
+
+/* Copies of tensors in other layouts, which kernels for bfloat16 may not need. */
+static bool may_go(const struct half *half, size_t at)
+{
+    const struct levers_step *step = &half->work->step;
+    const struct levers_block *block = &step->blocks[at];
+    if (half->sure || block->purpose != PURPOSE_WORKSPACE)
+        return false;
+    if (levers_computes(&step->phases, block->seq))
+        return levers_op_made(&half->dtypes, block) == LEVERS_OP_CONVOLUTION &&
+               at + 1 < step->count && block[1].site == block->site &&
+               block[1].module == block->module;
+    return levers_phase_around(&step->phases, LEVERS_BACKWARD, block->seq) &&
+           !levers_is_like_parameter(half->work, block) &&
+           levers_op_of_module(&half->dtypes, block) == LEVERS_OP_CONVOLUTION;
+}
+
+static bool halves(const struct half *half, size_t at)
+{
+    const struct levers_step *step = &half->work->step;
+    const struct levers_block *block = &step->blocks[at];
+    switch (block->purpose) {
+    case PURPOSE_PARAMETER:
+        return block->tagged || !half->sure;
+    case PURPOSE_GRADIENT:
+    case PURPOSE_BUCKET:
+    case PURPOSE_GATHERED:
+    case PURPOSE_COMMUNICATION:
+        return true;
+    case PURPOSE_OPTIMIZER_STATE:
+        return !half->small_states;
+    case PURPOSE_LIBRARY:
+        return false;
+    case PURPOSE_COPY:
+    case PURPOSE_INPUT:
+        return !half->sure;
+    default:
+        if (at < step->older && !levers_computes(&step->phases, block->seq))
+            return block->tagged && !half->sure; /* buffers of the model, and what else there is */
+        return is_temporary(step, block) || computed_halves(half, block);
+    }
+}
+
+/* The cast of a loss is there beside the logits until the loss is computed, and in backward their
+ * gradient in both dtypes for a moment. */
+static bool add_loss(struct half *half, const struct levers_block *block)
+{
+    const struct levers_phase *forward =
+        levers_phase_around(&half->work->step.phases, LEVERS_FORWARD, block->seq);
+    if (half->sure && forward)
+        return levers_extra(&half->edit, block->size, block->seq, forward->end);
+    return levers_spike(&half->edit, block->size, block->seq + 1);
+}
+
+/* A norm that casts: its input is saved in float32, for which it was saved as it was. */
+static bool add_norm(struct half *half, const struct levers_block *block)
+{
+    return levers_extra(&half->edit, levers_half_of(half->work, block), block->seq, block->end);
+}
+
+static bool add_casts(struct half *half, size_t at)
+{
+    const struct levers_step *step = &half->work->step;
+    const struct levers_block *block = &step->blocks[at];
+    const struct levers_block *before = at > step->older ? block - 1 : NULL;
+    if (!levers_computes(&step->phases, block->seq))
+        return true;
+    enum levers_op op = levers_op_made(&half->dtypes, block);
+    if (op == LEVERS_OP_LOSS_CAST && is_cast_logits(half, block))
+        return add_loss(half, block);
+    /* The first one that it keeps: what it multiplies by its weight. */
+    bool saves = op == LEVERS_OP_UPCASTS && block->purpose == PURPOSE_ACTIVATION;
+    return !saves ||
+           (before && before->module == block->module && before->asked == block->asked &&
+            before->purpose == PURPOSE_ACTIVATION) ||
+           add_norm(half, block);
+}
+
+/* The largest of each loss; what else it makes are sums. */
+static int find_losses(struct half *half)
+{
+    const struct levers_step *step = &half->work->step;
+    for (size_t i = step->older; i < step->count; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        if (levers_computes(&step->phases, block->seq) &&
+            levers_op_made(&half->dtypes, block) == LEVERS_OP_LOSS_CAST &&
+            block->size >= half->work->out->peak / 1000 &&
+            !map_put(&half->losses, (uint64_t)block->asked, 1, NULL))
+            return ERR_NOMEM;
+    }
+    return 0;
+}
+
+static int change(struct half *half, bool sure)
+{
+    const struct levers_step *step = &half->work->step;
+    half->sure = sure;
+    for (size_t i = 0; i < step->count; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        int64_t gone = may_go(half, i)   ? block->size
+                       : halves(half, i) ? levers_half_of(half->work, block)
+                                         : 0;
+        if (!sure && !may_go(half, i))
+            gone += levers_slack_of(half->work, block);
+        if ((gone && !levers_extra(&half->edit, -gone, block->seq, block->end)) ||
+            !add_casts(half, i))
+            return ERR_NOMEM;
+    }
+    return 0;
+}
+
+/* What surely comes off. */
+static int find_least(struct half *half, int64_t *bytes)
+{
+    int64_t highest = 0;
+    int err = change(half, true);
+    if (err >= 0)
+        err = levers_highest(&half->work->step, &half->edit, &highest, NULL);
+    *bytes = half->work->step.highest - highest;
+    levers_edit_clear(&half->edit);
+    return err;
+}
+
+static int try_half(struct half *half)
+{
+    struct levers_work *work = half->work;
+    struct levers_words words = {
+        .kind = LEVER_HALF_PRECISION, .changes = true, .anew = true, .site = LEVERS_NONE};
+    int64_t least, highest = 0;
+    words.before = levers_in_loop(work->loop, words.kind,
+                                  "model.to(torch.bfloat16): parameters, gradients, optimizer "
+                                  "state and activations in 16 bits");
+    int err = find_least(half, &least);
+    if (err >= 0)
+        err = change(half, false);
+    if (err >= 0)
+        err = levers_highest(&work->step, &half->edit, &highest, NULL);
+    int64_t most = work->step.highest - highest;
+    words.at_most = most - least > most / 100;
+    if (err >= 0 && least >= most / 2)
+        err = levers_try(work, &half->edit, &words);
+    return err;
+}
+
+int levers_half_precision(struct levers_work *work)
+{
+    struct half half = {.work = work};
+    bool plain = false;
+    int err = levers_is_float32(work, &plain);
+    if (err < 0 || !plain)
+        return err;
+    err = levers_has_reduced_states(work, &half.small_states);
+    if (err >= 0)
+        err = levers_dtypes_read(work, &half.dtypes);
+    if (err >= 0)
+        err = find_losses(&half);
+    if (err >= 0)
+        err = try_half(&half);
+    levers_edit_clear(&half.edit);
+    levers_dtypes_clear(&half.dtypes);
+    map_clear(&half.losses);
+    return err < 0 ? err : 0;
+}
