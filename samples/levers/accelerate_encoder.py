@@ -8,7 +8,7 @@ from accelerate import Accelerator
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from switches import parse
+from switches import in_half, parse
 
 
 class Layer(nn.Module):
@@ -22,11 +22,14 @@ class Layer(nn.Module):
 
 
 def main():
-    options = parse(["checkpoint", "fused_optimizer"], steps=3, batch=8, accumulation=4)
+    options = parse(["checkpoint", "fused_optimizer", "half_precision", "autocast"],
+                    steps=3, batch=8, accumulation=4)
     torch.manual_seed(0)
-    accelerator = Accelerator(cpu=True, gradient_accumulation_steps=options.accumulation)
+    accelerator = Accelerator(cpu=True, mixed_precision="bf16" if options.autocast else "no",
+                              gradient_accumulation_steps=options.accumulation)
     model = nn.Sequential(nn.Embedding(2000, 128), *[Layer(options) for _ in range(4)],
                           nn.Linear(128, 2000))
+    in_half(options, model)
     optimizer = torch.optim.AdamW(model.parameters(), fused=options.fused_optimizer)
     count = options.steps * options.accumulation * options.batch
     data = torch.utils.data.TensorDataset(torch.randint(0, 2000, (count, 64)))

@@ -6,21 +6,24 @@
 import torch
 from transformers import BertConfig, BertForMaskedLM
 
-from switches import parse
+from switches import autocast, in_half, parse
 
 
 def main():
-    options = parse(["checkpoint", "zero_grad_earlier", "fused_optimizer"], steps=5, batch=8)
+    options = parse(["checkpoint", "zero_grad_earlier", "fused_optimizer", "half_precision",
+                     "autocast"], steps=5, batch=8)
     torch.manual_seed(0)
     model = BertForMaskedLM(BertConfig(
         hidden_size=128, num_hidden_layers=4, num_attention_heads=4, intermediate_size=512,
         vocab_size=1000, max_position_embeddings=128)).train()
+    in_half(options, model)
     if options.checkpoint:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     optimizer = torch.optim.AdamW(model.parameters(), fused=options.fused_optimizer)
     for step in range(options.steps):
         words = torch.randint(0, 1000, (options.batch, [24, 64, 32, 96, 40][step % 5]))
-        loss = model(input_ids=words, labels=words).loss
+        with autocast(options):
+            loss = model(input_ids=words, labels=words).loss
         if not options.zero_grad_earlier:
             optimizer.zero_grad()
         loss.backward()

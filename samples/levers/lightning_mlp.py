@@ -26,12 +26,13 @@ class Model(lightning.LightningModule):
 
 
 def main():
-    options = parse(["fused_optimizer"], steps=6, batch=64)
+    options = parse(["fused_optimizer", "half_precision", "autocast"], steps=6, batch=64)
     lightning.seed_everything(0)
     given = torch.randn(options.steps * options.batch, 256)
     wanted = torch.randint(0, 10, (options.steps * options.batch,))
     data = torch.utils.data.TensorDataset(given, wanted)
-    trainer = lightning.Trainer(max_epochs=1, accelerator="cpu", logger=False,
+    precision = "bf16-true" if options.half_precision else "bf16-mixed" if options.autocast else 32
+    trainer = lightning.Trainer(max_epochs=1, accelerator="cpu", precision=precision, logger=False,
                                 enable_checkpointing=False, enable_progress_bar=False,
                                 enable_model_summary=False)
     trainer.fit(Model(options), torch.utils.data.DataLoader(data, options.batch))

@@ -7,7 +7,7 @@ import torch
 from torch.utils.checkpoint import checkpoint
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from switches import parse
+from switches import autocast, in_half, parse
 
 
 def lora(model, rank):
@@ -46,7 +46,8 @@ def chunked_loss(model, words):
 
 
 def main():
-    options = parse(["checkpoint", "fused_optimizer", "drop_held", "chunked_loss"],
+    options = parse(["checkpoint", "fused_optimizer", "drop_held", "chunked_loss",
+                     "half_precision", "autocast"],
                     steps=3, batch=8, length=64, words=4000, layers=4, rank=0)
     torch.manual_seed(0)
     model = LlamaForCausalLM(LlamaConfig(
@@ -54,6 +55,7 @@ def main():
         hidden_size=128, intermediate_size=344, vocab_size=options.words, use_cache=False))
     if options.rank:
         lora(model, options.rank)
+    in_half(options, model)
     if options.checkpoint:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     trained = [weight for weight in model.parameters() if weight.requires_grad]
@@ -64,7 +66,8 @@ def main():
         if options.chunked_loss:
             loss = chunked_loss(model, words)
         else:
-            answer = model(input_ids=words, labels=words)
+            with autocast(options):
+                answer = model(input_ids=words, labels=words)
             loss = answer.loss
             if options.drop_held:
                 del answer

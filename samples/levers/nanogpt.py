@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from switches import parse
+from switches import autocast, in_half, parse
 
 
 class Attention(nn.Module):
@@ -81,21 +81,22 @@ class Decoder(nn.Module):
 def main():
     options = parse(["checkpoint", "drop_held", "fused_optimizer", "half_batch", "no_states",
                      "checkpoint_half", "chunked_loss",
-                     "together"],
+                     "together", "half_precision", "autocast"],
                     accumulation=1, steps=4, batch=8, length=64, width=128, layers=4, words=1000)
     if options.together:
         options.checkpoint = options.drop_held = options.fused_optimizer = True
     if options.half_batch:
         options.batch, options.accumulation = options.batch // 2, options.accumulation * 2
     torch.manual_seed(0)
-    model = Decoder(options)
+    model = in_half(options, Decoder(options))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=options.fused_optimizer)
     if options.no_states:
         optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     for step in range(options.steps):
         for _ in range(options.accumulation):
             text = torch.randint(0, options.words, (options.batch, options.length + 1))
-            logits, loss = model(text[:, :-1], text[:, 1:].contiguous())
+            with autocast(options):
+                logits, loss = model(text[:, :-1], text[:, 1:].contiguous())
             if options.drop_held:
                 del logits
             (loss / options.accumulation).backward()

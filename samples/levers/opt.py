@@ -7,18 +7,19 @@ training has no use for.
 import torch
 from transformers import OPTConfig, OPTForCausalLM
 
-from switches import parse, step_in_backward
+from switches import autocast, in_half, parse, step_in_backward
 
 
 def main():
     options = parse(["checkpoint", "no_cache", "drop_held", "half_batch", "eight_bit_states",
-                     "optimizer_in_backward"],
+                     "optimizer_in_backward", "half_precision", "autocast"],
                     steps=3, batch=8, length=96, words=3000)
     torch.manual_seed(0)
     model = OPTForCausalLM(OPTConfig(
         vocab_size=options.words, hidden_size=192, word_embed_proj_dim=192, num_hidden_layers=4,
         ffn_dim=768, num_attention_heads=6, max_position_embeddings=128)).train()
     model.config.use_cache = not options.no_cache
+    in_half(options, model)
     if options.checkpoint:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     optimizer = torch.optim.AdamW(model.parameters())
@@ -31,7 +32,8 @@ def main():
     for step in range(options.steps):
         for _ in range(parts):
             words = torch.randint(0, options.words, (options.batch // parts, options.length))
-            answer = model(input_ids=words, labels=words)
+            with autocast(options):
+                answer = model(input_ids=words, labels=words)
             loss = answer.loss / parts
             if options.drop_held:
                 del answer

@@ -4,6 +4,8 @@ its memory. `--levers` lists those that the program has; a switch is called as t
 import argparse
 import sys
 
+import torch
+
 
 def parse(levers, **defaults):
     """`levers` are names of switches; `defaults` are whole numbers."""
@@ -18,6 +20,22 @@ def parse(levers, **defaults):
         print("\n".join(levers))
         sys.exit(0)
     return options
+
+
+def in_half(options, model):
+    """The model in bfloat16, if that switch is set."""
+    return model.to(torch.bfloat16) if options.half_precision else model
+
+
+def kind(options):
+    """The dtype of inputs that are no whole numbers."""
+    return torch.bfloat16 if options.half_precision else torch.float32
+
+
+def autocast(options):
+    """Around forward and loss; does nothing unless that switch is set."""
+    device = torch.empty(0).device.type
+    return torch.autocast(device, dtype=torch.bfloat16, enabled=options.autocast)
 
 
 def step_in_backward(model, make):

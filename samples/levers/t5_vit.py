@@ -8,7 +8,7 @@ import torch
 from transformers import (T5Config, T5ForConditionalGeneration, ViTConfig,
                           ViTForImageClassification)
 
-from switches import parse
+from switches import autocast, in_half, kind, parse
 
 
 def build(options):
@@ -18,6 +18,8 @@ def build(options):
     images = ViTForImageClassification(ViTConfig(
         hidden_size=128, num_hidden_layers=3, num_attention_heads=4, intermediate_size=256,
         image_size=64, patch_size=8, num_labels=10)).train()
+    for model in (text, images):
+        in_half(options, model)
     if options.checkpoint:
         for model in (text, images):
             model.gradient_checkpointing_enable({"use_reentrant": False})
@@ -25,7 +27,8 @@ def build(options):
 
 
 def train(optimizer, options, loss_of):
-    loss = loss_of()
+    with autocast(options):
+        loss = loss_of()
     if not options.zero_grad_earlier:
         optimizer.zero_grad()
     loss.backward()
@@ -36,7 +39,8 @@ def train(optimizer, options, loss_of):
 
 
 def main():
-    options = parse(["checkpoint", "zero_grad_earlier", "fused_optimizer"], steps=3, batch=8)
+    options = parse(["checkpoint", "zero_grad_earlier", "fused_optimizer", "half_precision",
+                     "autocast"], steps=3, batch=8)
     torch.manual_seed(0)
     text, images = build(options)
     of_text = torch.optim.AdamW(text.parameters(), fused=options.fused_optimizer)
@@ -45,7 +49,7 @@ def main():
         words = torch.randint(0, 1000, (options.batch, 64))
         loss = train(of_text, options,
                      lambda: text(input_ids=words, labels=words[:, :32].contiguous()).loss)
-        pixels = torch.randn(options.batch, 3, 64, 64)
+        pixels = torch.randn(options.batch, 3, 64, 64, dtype=kind(options))
         kinds = torch.randint(0, 10, (options.batch,))
         print(step, loss, train(of_images, options,
                                 lambda: images(pixel_values=pixels, labels=kinds).loss))

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from switches import parse
+from switches import autocast, in_half, kind, parse
 
 
 class Residual(nn.Module):
@@ -54,16 +54,19 @@ class UNet(nn.Module):
 
 
 def main():
-    options = parse(["checkpoint", "fused_optimizer"], steps=3, batch=2, size=32)
+    options = parse(["checkpoint", "fused_optimizer", "half_precision", "autocast"],
+                    steps=3, batch=2, size=32)
     torch.manual_seed(0)
-    model = UNet(options)
+    model = in_half(options, UNet(options))
     average = [weight.detach().clone() for weight in model.parameters()]
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=options.fused_optimizer)
     for step in range(options.steps):
-        image = torch.randn(options.batch, 3, options.size, options.size)
-        noise, part = torch.randn_like(image), torch.rand(options.batch, 1, 1, 1)
+        image = torch.randn(options.batch, 3, options.size, options.size, dtype=kind(options))
+        noise, part = torch.randn_like(image), torch.rand(options.batch, 1, 1, 1).to(image)
         mixed = part.sqrt() * image + (1 - part).sqrt() * noise
-        loss = functional.mse_loss(model(mixed, torch.randn(options.batch, 64)), noise)
+        time = torch.randn(options.batch, 64, dtype=kind(options))
+        with autocast(options):
+            loss = functional.mse_loss(model(mixed, time), noise)
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from switches import parse
+from switches import autocast, in_half, kind, parse
 
 
 class Model(nn.Module):
@@ -24,13 +24,13 @@ class Model(nn.Module):
 
 
 def main():
-    options = parse(["drop_held", "zero_grad_earlier", "no_states"],
+    options = parse(["drop_held", "zero_grad_earlier", "no_states", "half_precision", "autocast"],
                     steps=4, batch=10, length=35, width=128, layers=2, words=2000)
     torch.manual_seed(0)
-    model = Model(options.words, options.width, options.layers)
+    model = in_half(options, Model(options.words, options.width, options.layers))
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0,
                                 momentum=0.0 if options.no_states else 0.9)
-    zero = torch.zeros(options.layers, options.batch, options.width)
+    zero = torch.zeros(options.layers, options.batch, options.width, dtype=kind(options))
     state = (zero, zero.clone())
     text = torch.randint(0, options.words, (options.steps * options.length + 1, options.batch))
     for step in range(options.steps):
@@ -38,8 +38,9 @@ def main():
         given = text[begin:begin + options.length]
         wanted = text[begin + 1:begin + 1 + options.length].flatten()
         state = tuple(part.detach() for part in state)
-        output, state = model(given, state)
-        loss = functional.nll_loss(output, wanted)
+        with autocast(options):
+            output, state = model(given, state)
+            loss = functional.nll_loss(output, wanted)
         if options.drop_held:
             del output
         if not options.zero_grad_earlier:
