@@ -17,6 +17,10 @@ static const char made_sql[] =
     "  FROM site s JOIN frame f ON f.id = s.frame JOIN string n ON n.id = f.function"
     " WHERE s.site = ?1";
 
+static const char any_sql[] = "SELECT EXISTS(SELECT 1 FROM string"
+                              "  WHERE text LIKE '\\_single\\_tensor\\_%' ESCAPE '\\'"
+                              "     OR text LIKE '\\_multi\\_tensor\\_%' ESCAPE '\\') AS named";
+
 static int can_be_fused(struct levers_work *work, struct map *known, int64_t site, bool *yes)
 {
     uint64_t before = map_get(known, (uint64_t)site);
@@ -51,9 +55,12 @@ int levers_fused_optimizer(struct levers_work *work)
     const struct levers_step *step = &work->step;
     struct levers_edit edit = {0};
     struct map known = {0};
-    int err = 0;
+    bool named = false;
     if (work->on_host && !levers_has(work, FUSED_ON_HOST))
         return 0;
+    int err = query_read(work->db, any_sql, Q_NOTHING, Q_OUT(Q_INT(named)));
+    if (err < 0 || !named)
+        return err;
     if (work->on_host && !work->torch)
         words.after = " (on the CPU: torch 2.4 or later)";
     for (size_t i = step->older; i < step->count && err >= 0; i++) {

@@ -134,6 +134,10 @@ static int deal_parameters(const struct levers_step *step, struct shares *shares
     return err;
 }
 
+/* Call sites are many more than names. */
+static const char any_sql[] = "SELECT EXISTS(SELECT 1 FROM string"
+                              "  WHERE text LIKE '\\_multi\\_tensor\\_%' ESCAPE '\\') AS named";
+
 /* Of implementations that work on all parameters at once: others make temporaries for one after the
  * other, and the largest may be this rank's. */
 static const char at_once_sql[] =
@@ -143,6 +147,10 @@ static const char at_once_sql[] =
 static int read_at_once(struct db *db, struct map *sites)
 {
     int64_t site;
+    bool named = false;
+    int err = query_read(db, any_sql, Q_NOTHING, Q_OUT(Q_INT(named)));
+    if (err < 0 || !named)
+        return err;
     struct query query = query_ask(db, at_once_sql, Q_NOTHING, Q_OUT(Q_INT(site)));
     while (query_next(&query))
         if (!map_put(sites, (uint64_t)site, 1, NULL))

@@ -8,6 +8,7 @@
 #include "group.h"
 #include "map.h"
 #include "mem.h"
+#include "query.h"
 
 enum { UNITS_MOST = 64, DEPTH_MOST = 24 };
 
@@ -343,10 +344,18 @@ static void drop_wrappers(struct levers_units *units)
     }
 }
 
+/* A recording may have many more call sites than names of functions. */
+static const char any_sql[] =
+    "SELECT EXISTS(SELECT 1 FROM string WHERE text LIKE '%.forward') AS named";
+
 int levers_units_read(struct db *db, const struct levers_step *step, struct levers_units *out)
 {
     struct reading reading = {.db = db, .step = step, .units = out};
-    int err = levers_places_read(db, &reading.places);
+    bool named = false;
+    int err = query_read(db, any_sql, Q_NOTHING, Q_OUT(Q_INT(named)));
+    if (err < 0 || !named)
+        return err < 0 ? err : 0;
+    err = levers_places_read(db, &reading.places);
     if (err >= 0)
         err = read_sites(&reading);
     for (size_t i = 0; i < out->count && err >= 0; i++)
