@@ -81,6 +81,8 @@ static inline bool ticks_ns_at(const struct ticks_line *line, uint64_t ticks, ui
 static inline uint64_t ticks_now_ns(const struct ticks_line *line)
 {
     uint64_t ns;
+    if (!__atomic_load_n(&line->rate, __ATOMIC_RELAXED))
+        return clock_now_ns(); /* the counter may be forbidden, or cost a trap */
     bool told = ticks_ns_at(line, ticks_count(), &ns);
     return __builtin_expect(told, 1) ? ns : clock_now_ns();
 }

@@ -365,7 +365,9 @@ static size_t find_clause(const char *text, size_t most)
 
 static bool is_cut(const struct buf *text, const struct buf *cut)
 {
-    return text->count != cut->count || memcmp(text->data, cut->data, text->count) != 0;
+    if (text->count != cut->count)
+        return true;
+    return text->count && memcmp(text->data, cut->data, text->count) != 0;
 }
 
 /* A part of a line of code does something else, or nothing: what does not fit goes as a whole, and
