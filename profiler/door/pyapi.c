@@ -38,6 +38,7 @@ EXPORT int tidemark_py_modules(const void *forward, const void *call, const void
 EXPORT uint32_t tidemark_py_module(uint64_t object, const char *path, const char *class_name);
 EXPORT void tidemark_py_module_gone(uint64_t object);
 EXPORT _Atomic uint32_t *tidemark_py_modules_unknown(void);
+EXPORT _Atomic uint32_t *tidemark_py_recording(void);
 EXPORT void tidemark_py_tag(uint64_t place, uint64_t addr, uint64_t bytes, uint32_t heap,
                             uint32_t category, uint32_t name);
 EXPORT void tidemark_py_phase(int begins, uint32_t name, int failed);
@@ -139,12 +140,12 @@ void tidemark_py_exit(uint32_t mark, uint64_t identity, uint64_t flags, int fail
 /* Of each backward call, also of those that are no marks because they nest. */
 void tidemark_py_backward(int begins)
 {
-    if (!here_stacks || !live())
+    if (!here_stacks)
         return;
-    if (begins)
+    if (!begins)
+        torch_backward_end(); /* also where the recording ended meanwhile */
+    else if (live())
         torch_backward_begin();
-    else
-        torch_backward_end();
 }
 
 void tidemark_py_forked(void)
@@ -196,6 +197,12 @@ void tidemark_py_module_gone(uint64_t object)
 _Atomic uint32_t *tidemark_py_modules_unknown(void)
 {
     return pymodules_unknown();
+}
+
+/* Counts rings: a list that was told to another one is not known. */
+_Atomic uint32_t *tidemark_py_recording(void)
+{
+    return &guest.generation;
 }
 
 /* `place`: list << 32 | place + 1, or 0 for a tag that holds at once. */

@@ -156,10 +156,12 @@ static bool try_to_boot(void)
         begin_anew();
     if (atomic_load(&state) == BOOT_DONE)
         return true;
-    if (atomic_fetch_add(&attempts, 1) >= (guest.armed ? ARMED_ATTEMPTS : ATTEMPTS))
+    if (!guest.armed && atomic_fetch_add(&attempts, 1) >= ATTEMPTS)
         return give_up("phases: the Python helper could not be started");
     if (!atomic_compare_exchange_strong(&state, &idle, BOOT_QUEUED))
-        return false;
+        return false; /* it is asked already: of an armed program that is no attempt */
+    if (guest.armed && atomic_fetch_add(&attempts, 1) >= ARMED_ATTEMPTS)
+        return give_up("phases: the Python helper could not be started");
     if (!python.release && !find_python())
         return give_up("phases: the program has no CPython interpreter that can be reached");
     if (!python.is_initialized() || python.add_pending_call(pending_call, NULL) != 0)

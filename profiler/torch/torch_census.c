@@ -200,7 +200,7 @@ bool census_note(uint64_t addr, int64_t bytes, const struct arena_heap *heap)
     uint32_t generation = atomic_load(&guest.generation);
     if (taken && awake && part->told != generation)
         tell(part, generation);
-    if (taken && bytes < 0)
+    if (taken && addr && bytes < 0)
         drop(part, addr);
     else if (taken && addr && make_room(part))
         put(part, &(struct entry){addr, (uint64_t)bytes, heap->stream, heap->device_kind,

@@ -26,7 +26,9 @@ class Buckets(object):
     def hold(self):
         """After the gradients: those that are views into a bucket belong to it."""
         for reference, reducer in list(self.reducers.entries.values()):
-            self.library.hold(reducer.list.number)
+            places = reducer.list.key
+            if places:
+                reducer.list.hold(places, lambda: places)
 
     def found(self, owner, parameters, blocks):
         reducer = self.reducers.get(owner)

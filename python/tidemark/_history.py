@@ -308,6 +308,15 @@ def install(torch, library, installer):
         if history is not None:
             history.forked()
 
+    def again():
+        if history is not None:
+            history.give_up("the first recording of an armed program alone has it")
+        settings.sent.clear()
+        settings.send("torch", torch.__version__)
+        if torch.cuda.is_initialized():
+            settings.initialized()
+
+    library.again.append(again)
     torch.cuda._lazy_call(initialized)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=forked)

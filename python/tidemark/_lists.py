@@ -14,7 +14,9 @@ def heap_of(library, device, cache={}):
     if heap is None:
         kind = DEVICE_KINDS.get(device.type, 3)
         index = 0 if kind == 0 else -1 if device.index is None else device.index
-        heap = cache[device] = library.heap(kind, index)
+        heap = library.heap(kind, index)
+        if heap:  # 0: nobody records just now
+            cache[device] = heap
     return heap
 
 
@@ -75,9 +77,10 @@ class Table(object):
 class List(object):
     """One list of the recording. `sent` is what the recorder has, the cells of all places, and
     `holds` whether there is memory in any; a list whose owner died is used again, with what it has.
+    What was sent in another recording of this process (`since`) this one does not have.
     """
 
-    __slots__ = ("library", "number", "key", "sent", "holds")
+    __slots__ = ("library", "number", "key", "sent", "holds", "since")
     count = 0
 
     def __init__(self, library):
@@ -87,10 +90,15 @@ class List(object):
         self.key = None
         self.sent = array("Q")
         self.holds = False
+        self.since = 0
 
     def hold(self, key, describe):
         """`key` changes whenever describe() would give something else."""
-        if key != self.key:
+        recording = self.library.recording[0]
+        if key != self.key or recording != self.since:
+            if recording != self.since:
+                self.sent = array("Q")
+                self.since = recording
             self.send(describe())
             self.key = key
         if self.holds:

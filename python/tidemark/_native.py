@@ -45,7 +45,10 @@ class Library(object):
         self.note = self.bind("note", [ctypes.c_char_p, int32])
         self.watch = self.bind("watch", [], int32)
         self.take_watched = self.bind("watched", [ctypes.POINTER(Watched), uint32], uint32)
+        recording = self.bind("recording", [], ctypes.c_void_p)()
+        self.recording = memoryview(ctypes.c_uint32.from_address(recording)).cast("B").cast("I")
         self.names = {}
+        self.again = []  # to be called when another recording of this process begins
         self.bind_methods()
 
     def bind_methods(self):
@@ -105,7 +108,7 @@ class Library(object):
         number = self.names.get(text)
         if number is None:
             number = self.string(text.encode("utf-8", "replace"))
-            if len(self.names) < 100000:
+            if number and len(self.names) < 100000:  # 0: nobody records just now
                 self.names[text] = number
         return number
 

@@ -19,6 +19,7 @@ def install(torch, library):
         return
     if distributed.is_initialized():  # a recording that began in the middle
         tell(distributed, library)
+    library.again.append(lambda: distributed.is_initialized() and tell(distributed, library))
     original = distributed.init_process_group
 
     def init_process_group(*args, **kwargs):

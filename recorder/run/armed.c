@@ -49,7 +49,8 @@ bool armed_find(struct armed *out, pid_t pid, struct buf *why)
         failed = proc_environ_get(pid, HELLO_KEY_ENV, out->key, sizeof out->key);
     if (failed == EACCES || failed == EPERM)
         return say_no(why, pid, "belongs to another user");
-    if (failed)
+    /* A name of our own kind: root is not to listen at one that somebody else made up. */
+    if (failed || strncmp(out->socket, HELLO_SERVER_PREFIX, sizeof HELLO_SERVER_PREFIX - 1) != 0)
         return say_no(why, pid, "was not started by tidemark record --armed");
     if (is_elsewhere(pid))
         return say_no(why, pid, "is in another network namespace: run tidemark arm in there");

@@ -96,7 +96,7 @@ static void add_door(struct hello_server *server)
 
 int hello_server_think_up(char name[HELLO_SERVER_NAME], char key[HELLO_SERVER_NAME])
 {
-    int err = random_name(name, HELLO_SERVER_NAME, "tidemark-");
+    int err = random_name(name, HELLO_SERVER_NAME, HELLO_SERVER_PREFIX);
     return err ? err : random_name(key, HELLO_SERVER_NAME, "");
 }
 

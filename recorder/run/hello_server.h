@@ -48,6 +48,7 @@ int hello_server_open(struct hello_server **out); /* a base_err */
 /* Under a name and a key that an armed program has in its environment already, without a door.
  * ERR_BUSY: somebody else listens there. */
 #define HELLO_SERVER_NAME 64
+#define HELLO_SERVER_PREFIX "tidemark-"
 int hello_server_open_as(struct hello_server **out, const char *name, const char *key);
 /* A new name for HELLO_ENV, a new key for HELLO_KEY_ENV. */
 int hello_server_think_up(char name[HELLO_SERVER_NAME], char key[HELLO_SERVER_NAME]);
