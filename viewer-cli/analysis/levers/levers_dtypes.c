@@ -26,100 +26,77 @@ int levers_is_float32(struct levers_work *work, bool *yes)
 
 /* ---- who makes what ---- */
 
-/* The last part of a name, without what stands behind the function and without `.forward`. */
-struct last {
-    const char *begin;
-    size_t bytes;
-};
-
-static struct last last_of(const char *function)
-{
-    static const char forward[] = ".forward";
-    size_t end = strcspn(function, " "), tail = sizeof forward - 1;
-    if (end > tail && strncmp(function + end - tail, forward, tail) == 0)
-        end -= tail;
-    size_t begin = end;
-    while (begin > 0 && function[begin - 1] != '.')
-        begin--;
-    return (struct last){function + begin, end - begin};
-}
-
 static bool ends_with(const char *function, const char *tail)
 {
-    struct last last = last_of(function);
+    const struct levers_last last = levers_last_of(function);
     size_t bytes = strlen(tail);
     return last.bytes >= bytes && strncmp(last.begin + last.bytes - bytes, tail, bytes) == 0;
 }
 
-#define IS_ONE_OF(function, names)                                                                 \
-    levers_is_one_of(function, names, sizeof(names) / sizeof *(names))
+enum { NAMES = 30 };
+
+/* Without regard to case, as levers_is_one_of has it; conv1d is that of transformers. */
+static const struct named_op {
+    enum levers_op op;
+    const char *names[NAMES]; /* up to the first that is NULL */
+} named_ops[] = {
+    {LEVERS_OP_MATRIX, {"linear", "bilinear", "conv1d"}},
+    {LEVERS_OP_CONVOLUTION,
+     {"_conv_forward", "conv2d", "conv3d", "convtranspose1d", "convtranspose2d",
+      "convtranspose3d"}},
+    {LEVERS_OP_FOLLOWS,
+     {"relu",
+      "relu6",
+      "leakyrelu",
+      "leaky_relu",
+      "gelu",
+      "gelutanh",
+      "geluactivation",
+      "silu",
+      "siluactivation",
+      "mish",
+      "elu",
+      "hardswish",
+      "hardtanh",
+      "dropout",
+      "dropout1d",
+      "dropout2d",
+      "batch_norm",
+      "batchnorm1d",
+      "batchnorm2d",
+      "batchnorm3d",
+      "maxpool2d",
+      "max_pool2d",
+      "_max_pool2d",
+      "avgpool2d",
+      "adaptive_avg_pool2d",
+      "adaptiveavgpool2d",
+      "interpolate",
+      "pad"}},
+    {LEVERS_OP_SOFTMAX, {"softmax", "log_softmax", "logsoftmax"}},
+    {LEVERS_OP_NORM, {"layer_norm", "layernorm", "group_norm", "groupnorm", "rms_norm"}},
+    {LEVERS_OP_LOSS,
+     {"cross_entropy", "crossentropyloss", "nll_loss", "nllloss", "mse_loss", "mseloss", "l1_loss",
+      "l1loss", "smooth_l1_loss", "smoothl1loss", "binary_cross_entropy_with_logits",
+      "bcewithlogitsloss", "kl_div", "kldivloss"}},
+    {LEVERS_OP_RECURRENT, {"lstm", "gru", "rnn"}},
+};
+
+static size_t count_of(const char *const names[NAMES])
+{
+    size_t count = 0;
+    while (count < NAMES && names[count])
+        count++;
+    return count;
+}
 
 static enum levers_op op_named(const char *function)
 {
-    static const char *const matrix[] = {"linear", "bilinear", "conv1d"}; /* of transformers */
-    static const char *const convolutions[] = {"_conv_forward",   "conv2d",
-                                               "conv3d",          "convtranspose1d",
-                                               "convtranspose2d", "convtranspose3d"};
-    static const char *const recurrent[] = {"lstm", "gru", "rnn"};
-    static const char *const follows[] = {"relu",
-                                          "relu6",
-                                          "leakyrelu",
-                                          "leaky_relu",
-                                          "gelu",
-                                          "gelutanh",
-                                          "geluactivation",
-                                          "silu",
-                                          "siluactivation",
-                                          "mish",
-                                          "elu",
-                                          "hardswish",
-                                          "hardtanh",
-                                          "dropout",
-                                          "dropout1d",
-                                          "dropout2d",
-                                          "batch_norm",
-                                          "batchnorm1d",
-                                          "batchnorm2d",
-                                          "batchnorm3d",
-                                          "maxpool2d",
-                                          "max_pool2d",
-                                          "_max_pool2d",
-                                          "avgpool2d",
-                                          "adaptive_avg_pool2d",
-                                          "adaptiveavgpool2d",
-                                          "interpolate",
-                                          "pad"};
-    static const char *const softmax[] = {"softmax", "log_softmax", "logsoftmax"};
-    static const char *const norms[] = {"layer_norm", "layernorm", "group_norm", "groupnorm",
-                                        "rms_norm"};
-    static const char *const losses[] = {"cross_entropy",
-                                         "crossentropyloss",
-                                         "nll_loss",
-                                         "nllloss",
-                                         "mse_loss",
-                                         "mseloss",
-                                         "l1_loss",
-                                         "l1loss",
-                                         "smooth_l1_loss",
-                                         "smoothl1loss",
-                                         "binary_cross_entropy_with_logits",
-                                         "bcewithlogitsloss",
-                                         "kl_div",
-                                         "kldivloss"};
-    if (IS_ONE_OF(function, matrix))
-        return LEVERS_OP_MATRIX;
-    if (IS_ONE_OF(function, convolutions))
-        return LEVERS_OP_CONVOLUTION;
-    if (IS_ONE_OF(function, follows))
-        return LEVERS_OP_FOLLOWS;
-    if (IS_ONE_OF(function, softmax))
-        return LEVERS_OP_SOFTMAX;
-    if (IS_ONE_OF(function, norms))
-        return LEVERS_OP_NORM;
-    if (IS_ONE_OF(function, losses))
-        return LEVERS_OP_LOSS;
-    if (IS_ONE_OF(function, recurrent))
-        return LEVERS_OP_RECURRENT;
+    for (size_t i = 0; i < sizeof named_ops / sizeof *named_ops; i++) {
+        const struct named_op *row = &named_ops[i];
+        if (levers_is_one_of(function, row->names, count_of(row->names)))
+            return row->op;
+    }
     if (ends_with(function, "Attention") || ends_with(function, "attention_forward") ||
         ends_with(function, "_in_projection_packed"))
         return LEVERS_OP_ATTENTION;

@@ -116,7 +116,7 @@ static int let_go(struct levers_work *work, const struct variable *variable, boo
 
 /* ---- what backward needs ---- */
 
-bool levers_is_one_of(const char *function, const char *const *names, size_t count)
+struct levers_last levers_last_of(const char *function)
 {
     static const char forward[] = ".forward";
     size_t end = strcspn(function, " "), tail = sizeof forward - 1;
@@ -125,11 +125,16 @@ bool levers_is_one_of(const char *function, const char *const *names, size_t cou
     size_t begin = end;
     while (begin > 0 && function[begin - 1] != '.')
         begin--;
-    if (end - begin > 3 && strncmp(function + begin, "op_", 3) == 0)
-        begin += 3;
+    return (struct levers_last){function + begin, end - begin};
+}
+
+bool levers_is_one_of(const char *function, const char *const *names, size_t count)
+{
+    struct levers_last last = levers_last_of(function);
+    if (last.bytes > 3 && strncmp(last.begin, "op_", 3) == 0)
+        last = (struct levers_last){last.begin + 3, last.bytes - 3};
     for (size_t i = 0; i < count; i++)
-        if (strlen(names[i]) == end - begin &&
-            strncasecmp(function + begin, names[i], end - begin) == 0)
+        if (strlen(names[i]) == last.bytes && strncasecmp(last.begin, names[i], last.bytes) == 0)
             return true;
     return false;
 }

@@ -68,6 +68,13 @@ size_t levers_micro_batches(const struct levers_step *step, int64_t number);
 /* What lives at the peak. */
 int64_t levers_bytes_of(const struct levers_step *step, enum purpose purpose);
 
+/* The last part of a name, without what stands behind the function and without `.forward`. */
+struct levers_last {
+    const char *begin;
+    size_t bytes;
+};
+struct levers_last levers_last_of(const char *function);
+
 /* The function's last name, without "op_" before or ".forward" behind, is one of these. */
 bool levers_is_one_of(const char *function, const char *const *names, size_t count);
 
