@@ -6,16 +6,19 @@ the instance's own dictionary. What functions held that have returned is gone by
 
 Each tensor becomes a mark, whose value is its address and whose name is
 
-    held by|KIND|PATH|NODES
+    held by|KIND@LINE|PATH|NODES
 
 and the last one, `held by|`, says that the look is over; its value is 1 if it saw all.
 KIND is list, dict, set, deque, lru_cache, attribute, or variable; PATH what a programmer would
-write; NODES how many operations the graph of autograd behind it has, 0 = it has none.
+write, LINE the one of its source that puts something there (_assigned.py), without its @ where none is
+found; NODES how many operations the graph of autograd behind it has, 0 = it has none.
 """
 import sys
 import time
 import types
 from collections import deque
+
+from tidemark._assigned import Sources
 
 BUDGET_S = 0.1
 OBJECTS, MARKS, NODES, DEPTH, TEXT = 200000, 4096, 4000, 12, 100
@@ -24,12 +27,13 @@ PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), type, typ
 
 
 class Item(object):
-    """Something reached, by whom."""
+    """Something reached, by whom; `file` is the source with the name that leads there."""
 
-    __slots__ = ("value", "path", "kind", "depth")
+    __slots__ = ("value", "path", "kind", "depth", "file")
 
-    def __init__(self, value, path, kind, depth):
+    def __init__(self, value, path, kind, depth, file):
         self.value, self.path, self.kind, self.depth = value, path[:TEXT], kind, depth
+        self.file = file
 
 
 def is_programs(module):
@@ -45,17 +49,30 @@ def frames_of_exception():
         trace = trace.tb_next
 
 
+def file_of(module):
+    """A script's `__file__` is gone when it is over, and what loaded it is not."""
+    for file in (getattr(module, "__file__", None),
+                 getattr(getattr(module, "__loader__", None), "path", None)):
+        if isinstance(file, str):
+            return file
+    return ""
+
+
+def programs_modules():
+    return [(name, module) for name, module in list(sys.modules.items())
+            if (name == "__main__" or is_programs(module)) and not name.startswith("tidemark")]
+
+
 def roots():
     for frame in frames_of_exception():
         if not any(part in frame.f_code.co_filename for part in LIBRARIES):
             for name, value in dict(frame.f_locals).items():
-                yield Item(value, str(name), "variable", 0)
-    for name, module in list(sys.modules.items()):
-        if (name == "__main__" or is_programs(module)) and not name.startswith("tidemark"):
-            prefix = "" if name == "__main__" else name + "."
-            for key, value in list(vars(module).items()):
-                if not key.startswith("__"):
-                    yield Item(value, prefix + key, "variable", 0)
+                yield Item(value, str(name), "variable", 0, frame.f_code.co_filename)
+    for name, module in programs_modules():
+        prefix = "" if name == "__main__" else name + "."
+        for key, value in list(vars(module).items()):
+            if not key.startswith("__"):
+                yield Item(value, prefix + key, "variable", 0, file_of(module))
 
 
 def instance_dict(value):
@@ -133,6 +150,7 @@ class Search(object):
         self.end = time.monotonic() + BUDGET_S
         self.seen = set()
         self.found = []
+        self.sources = Sources([file_of(module) for _, module in programs_modules()])
 
     def is_over(self):
         return len(self.seen) >= OBJECTS or time.monotonic() > self.end
@@ -151,7 +169,7 @@ class Search(object):
             self.seen.add(id(one))
             if item.kind in ("list", "dict", "set", "deque", "lru_cache"):
                 kind = item.kind  # the outermost collection is the one that grows
-            waiting.append(Item(one, item.path + more, kind, item.depth + 1))
+            waiting.append(Item(one, item.path + more, kind, item.depth + 1, item.file))
 
     def run(self):
         waiting = deque(roots())
@@ -169,7 +187,10 @@ class Search(object):
         if not address:
             return
         graph = tensor.grad_fn is not None and not self.is_over()
-        name = "held by|%s|%s|%d" % (item.kind, outer(item.path), nodes_of(tensor) if graph else 0)
+        path = outer(item.path)
+        line = "" if self.is_over() else self.sources.where(item.file, path)
+        name = "held by|%s%s|%s|%d" % (item.kind, "@" + line if line else "", path,
+                                       nodes_of(tensor) if graph else 0)
         self.library.held(self.library.name(name), address)
 
 

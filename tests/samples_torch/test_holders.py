@@ -26,6 +26,21 @@ def each_collection_is_named():
                                     ("list", "probe.activations"), ("list", "history")})
 
 
+def line_with(text):
+    """leaks.py:LINE of a line of the program."""
+    with open(PROGRAM) as source:
+        for number, line in enumerate(source, 1):
+            if line.strip().startswith(text):
+                return "leaks.py:%d" % number
+
+
+def each_has_the_line_that_adds_to_it():
+    expect({row["holder"]: row["holder_line"] for row in collections()},
+           {"seen": line_with("seen.append("), "features": line_with("features[step] = "),
+            "mask": line_with("def mask("), "probe.activations": line_with("self.activations.append"),
+            "history": line_with("history.append(")})
+
+
 def inputs_have_advice_of_their_own():
     (row,) = [row for row in collections() if row["holder"] == "seen"]
     expect((row["category"], "batch.cpu()" in row["advice"]), ("input", False), row)
@@ -42,12 +57,14 @@ def a_sum_of_losses_holds_their_graphs():
     expect(len(rows) >= 2, True, rows)
     expect(holders(rows), {("graph", "total")}, rows)
     expect("total += value.item()" in rows[0]["advice"], True, rows)
+    expect(rows[0]["holder_line"], line_with("total += "), rows)
 
 
 def a_state_that_is_never_detached():
     rows = leaks_of("state")
     expect(holders(rows), {("graph", "hidden")}, rows)
     expect("hidden = hidden.detach()" in rows[0]["advice"], True, rows)
+    expect(rows[0]["holder_line"], line_with("hidden = cell("), rows)
 
 
 def what_a_function_held_that_returned_is_not_known():
@@ -58,10 +75,12 @@ def what_a_function_held_that_returned_is_not_known():
 def locals_of_an_exception_are_seen():
     rows = leaks_of("failed", status=1)
     expect(holders(rows), {("list", "kept")}, rows)
+    expect(rows[0]["holder_line"], line_with("kept.append("), rows)
 
 
 if __name__ == "__main__":
-    recording.main(each_collection_is_named, inputs_have_advice_of_their_own,
+    recording.main(each_collection_is_named, each_has_the_line_that_adds_to_it,
+                   inputs_have_advice_of_their_own,
                    a_sum_of_losses_holds_their_graphs, a_state_that_is_never_detached,
                    what_a_function_held_that_returned_is_not_known,
                    locals_of_an_exception_are_seen)

@@ -68,7 +68,7 @@ TEST(who_holds_what_is_left)
               "holder not known: not looked for at the end of the program");
     leaks_clear(&leaks);
     REQUIRE(db_exec(db,
-                    "INSERT INTO mark SELECT 5000 + seq, 1, 1, 0, 'held by|list|a.b|c|3',"
+                    "INSERT INTO mark SELECT 5000 + seq, 1, 1, 0, 'held by|list@run.py:41|a.b|c|3',"
                     " address + 16, NULL FROM allocation WHERE site = 1;"
                     "INSERT INTO mark VALUES(9000, 1, 1, 0, 'held by|variable|total|99', 1, NULL),"
                     "(9001, 1, 1, 0, 'held by|junk|x|1', 2, NULL),"
@@ -79,7 +79,8 @@ TEST(who_holds_what_is_left)
     CHECK(leaks.holders.looked);
     CHECK_INT(leaks.sites[0].holder.kind, HOLDER_LIST);
     CHECK_STR(leaks.sites[0].holder.path, "a.b|c");
-    CHECK_STR(holder_text(text, &leaks.sites[0].holder, PURPOSE_OTHER, true), "a list a.b|c");
+    CHECK_STR(holder_text(text, &leaks.sites[0].holder, PURPOSE_OTHER, true),
+              "a list a.b|c (run.py:41)");
     CHECK(!leaks.on_host);
     CHECK_INT(leaks.sites[0].holder.bytes, MIB(1));
     CHECK_STR(holder_advice(advice, &leaks.sites[0].holder, PURPOSE_OTHER, false),
@@ -105,9 +106,9 @@ static bool graph_of(struct leak_holder *holders, size_t count, struct leak_hold
 TEST(a_list_holds_the_graphs_of_its_elements)
 {
     struct leak_holder graph, holders[] = {
-                                  {1, 10, 102, 0, HOLDER_VARIABLE, 0, "loss"},
-                                  {2, 20, 102, 0, HOLDER_LIST, 0, "history"},
-                                  {3, 21, 102, 0, HOLDER_LIST, 0, "history"},
+                                  {1, 10, 102, 0, HOLDER_VARIABLE, 0, "loss", ""},
+                                  {2, 20, 102, 0, HOLDER_LIST, 0, "history", ""},
+                                  {3, 21, 102, 0, HOLDER_LIST, 0, "history", ""},
                               };
     char text[HOLDER_TEXT], advice[HOLDER_ADVICE];
     REQUIRE(graph_of(holders, 3, &graph));
@@ -127,7 +128,7 @@ TEST(a_list_holds_the_graphs_of_its_elements)
 static const char *advice_of(char text[HOLDER_ADVICE], enum holder_kind kind, int64_t nodes,
                              int64_t bytes, enum purpose purpose, bool on_host)
 {
-    const struct leak_holder holder = {1, 10, nodes, bytes, kind, 0, "kept"};
+    const struct leak_holder holder = {1, 10, nodes, bytes, kind, 0, "kept", ""};
     return holder_advice(text, &holder, purpose, on_host);
 }
 
@@ -151,7 +152,7 @@ TEST(advice_fits_the_device_and_the_size)
     CHECK_STR(advice_of(text, HOLDER_GRAPH, 99, 4096, PURPOSE_HELD, true),
               "`kept = kept.detach()`, where gradients then end; torch.no_grad() where no "
               "backward follows");
-    struct leak_holder graph = {1, 10, 9, 4096, HOLDER_GRAPH, HOLDER_LIST, "kept"};
+    struct leak_holder graph = {1, 10, 9, 4096, HOLDER_GRAPH, HOLDER_LIST, "kept", ""};
     CHECK_STR(holder_advice(text, &graph, PURPOSE_HELD, true),
               "put value.detach() into kept; torch.no_grad() where no backward follows");
     graph.bytes = 8;
@@ -163,10 +164,10 @@ TEST(advice_fits_the_device_and_the_size)
 TEST(a_state_holds_the_graph_that_the_loss_has)
 {
     struct leak_holder graph, holders[] = {
-                                  {1, 12, 120, 0, HOLDER_VARIABLE, 0, "loss"},
-                                  {2, 11, 118, 0, HOLDER_VARIABLE, 0, "output"},
-                                  {3, 10, 110, 0, HOLDER_VARIABLE, 0, "h"},
-                                  {4, 5, 9, 0, HOLDER_VARIABLE, 0, "mask"},
+                                  {1, 12, 120, 0, HOLDER_VARIABLE, 0, "loss", ""},
+                                  {2, 11, 118, 0, HOLDER_VARIABLE, 0, "output", ""},
+                                  {3, 10, 110, 0, HOLDER_VARIABLE, 0, "h", ""},
+                                  {4, 5, 9, 0, HOLDER_VARIABLE, 0, "mask", ""},
                               };
     REQUIRE(graph_of(holders, 4, &graph));
     CHECK_STR(graph.path, "h");

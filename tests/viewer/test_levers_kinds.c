@@ -231,7 +231,7 @@ TEST(modules_are_named_by_their_places)
     struct lever lever = lever_with(&script, PLACES, LEVER_CHECKPOINT, text, sizeof text);
     CHECK(lever.bytes > 0);
     CHECK(!lever.changes);
-    CHECK(strstr(text, "checkpoint each Block (h[0-3]):") == text);
+    CHECK(strstr(text, "checkpoint each Block (h[0-3]), called in m.py:5: ") == text);
     int64_t all = lever.bytes;
     lever = lever_with(&script, PLACES, LEVER_CHECKPOINT_HALF, text, sizeof text);
     CHECK(lever.bytes > MIB(40) && lever.bytes < all);

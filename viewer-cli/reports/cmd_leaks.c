@@ -42,6 +42,7 @@ static const struct emit_column columns[] = {
     {"holder_kind", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"holder", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"advice", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {"holder_line", NULL, EMIT_TEXT, EMIT_PROGRAMS},
 };
 
 static void put_site(struct emit *emit, const struct report_scope *scope, const struct leaks *leaks,
@@ -71,6 +72,7 @@ static void put_site(struct emit *emit, const struct report_scope *scope, const 
     emit_text(emit, *site->holder.path ? site->holder.path : NULL);
     emit_text(emit,
               *holder_advice(advice, &site->holder, site->purpose, leaks->on_host) ? advice : NULL);
+    emit_text(emit, *site->holder.line ? site->holder.line : NULL);
 }
 
 /* ---- who holds it, for people ---- */

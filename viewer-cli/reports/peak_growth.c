@@ -25,8 +25,10 @@ static void put_line(const struct peak_part *part, const char *before, const cha
 
 void peak_put_growth_line(const struct peak_part *part, const char *named)
 {
-    if (part->growth.kind == GROWTH_UNKNOWN && part->growth.units)
-        emit_line(part->emit, "growth: not judged, too few complete steps");
+    bool steps = part->growth.units || part->peak->step != PEAK_NONE;
+    if (part->growth.kind == GROWTH_UNKNOWN)
+        emit_line(part->emit, "growth: not judged, %s",
+                  steps ? "too few complete steps" : "no training step was seen");
     else
         put_line(part, "growth: ", named);
 }

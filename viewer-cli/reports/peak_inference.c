@@ -6,6 +6,8 @@
  * With it recorded, what the model's calls made and still have at the peak is kept by their graph
  * or by the program, which cannot be told apart: so it is an upper bound.
  */
+#include <stdio.h>
+
 #include "buf.h"
 #include "human.h"
 #include "levers_cache.h"
@@ -72,16 +74,22 @@ int peak_inference_read(struct db *db, struct peak_part *part)
 
 void peak_inference_text(const struct peak_part *part, struct buf *out)
 {
-    char bytes[HUMAN_MAX];
+    char bytes[HUMAN_MAX], keys[HUMAN_MAX + 80] = "", cache[HUMAN_MAX];
     int64_t rows = part->peak->bytes - peak_category(part->peak, PURPOSE_PARAMETER).bytes;
     if (part->kept >= part->peak->allocated / 100 && part->kept > 0)
         buf_print(out,
                   "at most %s: torch.inference_mode() or torch.no_grad() around the model's calls: "
                   "no backward was seen, and forward keeps this for one",
                   human_bytes(bytes, part->kept));
-    else if (part->infers && rows >= part->peak->allocated / 100 && rows > 0)
-        buf_print(out,
-                  "at most %s: a smaller batch or shorter sequences; the rest are parameters (no "
-                  "training step in this recording)",
-                  human_bytes(bytes, rows));
+    if (out->count || !part->infers || rows < part->peak->allocated / 100 || rows <= 0)
+        return;
+    if (part->keys >= part->peak->allocated / 100)
+        snprintf(keys, sizeof keys,
+                 ": model.generate() of fewer rows at once or a smaller max_new_tokens (the KV "
+                 "cache holds %s)",
+                 human_bytes(cache, part->keys));
+    buf_print(out,
+              "at most %s: a smaller batch or shorter sequences%s; the rest are parameters (no "
+              "training step in this recording)",
+              human_bytes(bytes, rows), keys);
 }

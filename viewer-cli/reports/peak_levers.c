@@ -318,17 +318,17 @@ static const struct emit_column best_columns[] = {
 /* Where not all of them are promises: what the words in front of figures say. */
 static const struct emit_column estimate_columns[] = {
     {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE},
-    {NULL, "change that lowers the peak (bare: to 1 %, about: estimate)", EMIT_TEXT,
+    {NULL, "change that lowers the peak (about: estimated; else to 1 %)", EMIT_TEXT,
      EMIT_PEOPLE | EMIT_WRAP},
 };
 static const struct emit_column bound_columns[] = {
     {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE},
-    {NULL, "change that lowers the peak (bare: to 1 %, at most: bound)", EMIT_TEXT,
+    {NULL, "change that lowers the peak (at most: upper bound; else to 1 %)", EMIT_TEXT,
      EMIT_PEOPLE | EMIT_WRAP},
 };
 static const struct emit_column both_columns[] = {
     {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE},
-    {NULL, "change that lowers the peak (about: estimate, at most: bound)", EMIT_TEXT,
+    {NULL, "change that lowers the peak (about: estimated, at most: bound)", EMIT_TEXT,
      EMIT_PEOPLE | EMIT_WRAP},
 };
 
@@ -371,14 +371,15 @@ static bool is_cut(const struct buf *text, const struct buf *cut)
 }
 
 /* A part of a line of code does something else, or nothing: what does not fit goes as a whole, and
- * what the change is stays. */
-static void put_clause(struct buf *cut, const char *text, unsigned width, unsigned lines)
+ * what the change is stays, and `rest`. */
+static void put_clause(struct buf *cut, const char *text, const char *rest, unsigned width,
+                       unsigned lines)
 {
     struct buf clause = {0}, shown = {0};
     bool done = false;
     for (size_t bytes = strlen(text); !done && (bytes = find_clause(text, bytes)) > 0;) {
         clause.count = shown.count = 0;
-        buf_print(&clause, "%.*s (see --levers)", (int)bytes, text);
+        buf_print(&clause, "%.*s (see --levers)%s", (int)bytes, text, rest);
         emit_put_cut_lines(&shown, buf_string(&clause), width, lines);
         done = !is_cut(&clause, &shown);
     }
@@ -391,21 +392,33 @@ static void put_clause(struct buf *cut, const char *text, unsigned width, unsign
     buf_clear(&shown);
 }
 
+/* Why it saves less than it is about: "; the peak is then in optimizer". */
+static void put_limit(struct buf *out, const struct lever *lever)
+{
+    if (!lever->at_most && lever->next_phase && lever->bytes < lever->alive / 10 * 9)
+        buf_print(out, "; the peak is then in %s", lever->next_phase);
+}
+
 /* A text of so many lines at most, as wide as there is room beside `used` columns. */
 static void put_cut_text(struct emit *emit, const struct lever *lever, unsigned lines,
                          unsigned used)
 {
     enum { NARROW = 24 }; /* no narrower than a column that is wrapped */
-    struct buf cut = {0}, text = {0};
+    struct buf cut = {0}, text = {0}, limit = {0}, whole = {0};
     unsigned width = emit->width > used + NARROW ? emit->width - used : NARROW;
     buf_print(&text, "%s%s", lever->changes ? "(changes results) " : "", lever->text);
-    emit_put_cut_lines(&cut, buf_string(&text), emit->width ? width : 0, lines);
-    if (is_cut(&text, &cut))
-        put_clause(&cut, buf_string(&text), width, lines);
+    put_limit(&limit, lever);
+    buf_print(&whole, "%s%s", buf_string(&text), buf_string(&limit));
+    emit_put_cut_lines(&cut, buf_string(&whole), emit->width ? width : 0, lines);
+    if (is_cut(&whole, &cut))
+        put_clause(&cut, buf_string(&text), buf_string(&limit), width, lines);
     emit_text(emit, buf_string(&cut));
-    emit->out.broken = emit->out.broken || cut.broken || text.broken;
+    emit->out.broken = emit->out.broken || cut.broken || text.broken || limit.broken ||
+                       whole.broken;
     buf_clear(&cut);
     buf_clear(&text);
+    buf_clear(&limit);
+    buf_clear(&whole);
 }
 
 static const struct lever *find_together(const struct levers *levers)
@@ -414,6 +427,15 @@ static const struct lever *find_together(const struct levers *levers)
         if (levers->levers[i].kind == LEVER_TOGETHER)
             return &levers->levers[i];
     return NULL;
+}
+
+/* While each alone leaves another moment of the step as high as it is. */
+static bool is_more_than_sum(const struct levers *levers, const struct lever *all)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < levers->count; i++)
+        sum += levers->levers[i].joined ? levers_worth(&levers->levers[i]) : 0;
+    return levers_worth(all) > sum;
 }
 
 /* Not all combine: without a large estimate that does not, they may save less than that one alone,
@@ -427,8 +449,10 @@ static void put_together(const struct peak_part *part, const struct lever *large
     char bytes[HUMAN_MAX];
     if (!all || levers_worth(all) <= levers_worth(largest))
         return;
-    buf_print(&text, "together: %s%s for %s", grade_of_worth(all),
-              human_bytes(bytes, levers_worth(all)), all->text + all->names_at);
+    buf_print(&text, "together: %s%s%s for %s", grade_of_worth(all),
+              human_bytes(bytes, levers_worth(all)),
+              is_more_than_sum(&part->levers, all) ? ", more than their sum," : "",
+              all->text + all->names_at);
     if (!part->emit->width || text.count + sizeof see - 1 <= part->emit->width)
         buf_text(&text, see);
     emit_put_cut_lines(&line, buf_string(&text), part->emit->width, 1);

@@ -32,6 +32,7 @@ enum {
 };
 
 struct tightness {  /* of a page: from the loosest on */
+    bool unjudged;  /* that growth is not known */
     bool rest;      /* a row for all that is in no other */
     bool blanks;    /* empty lines between its parts */
     unsigned lines; /* of the texts of the second change and the third, together */
@@ -346,14 +347,17 @@ static void put_once(struct report *report, const struct peak_page *page,
     peak_put_best_levers(part, tight->lines);
     put_whose(page);
     put_gap(part->emit, tight);
-    peak_put_growth_line(part, named(report, path));
+    if (tight->unjudged || part->growth.kind != GROWTH_UNKNOWN)
+        peak_put_growth_line(part, named(report, path));
     put_next(report, page);
 }
 
 /* False: it is as tight as it can be. */
 static bool tighten(struct tightness *tight)
 {
-    if (tight->blanks)
+    if (tight->unjudged)
+        tight->unjudged = false;
+    else if (tight->blanks)
         tight->blanks = false;
     else if (tight->lines > FEW_LINES)
         tight->lines--;
@@ -376,7 +380,7 @@ static void put_fitting(struct report *report, const struct peak_page *page, siz
     struct emit *emit = page->part->emit;
     const struct emit_mark mark = emit_here(emit);
     struct tightness tight = {
-        .rest = true, .blanks = true, .lines = LINES_OF_CHANGES, .holders = most};
+        .unjudged = true, .rest = true, .blanks = true, .lines = LINES_OF_CHANGES, .holders = most};
     for (;;) {
         put_once(report, page, &tight);
         bool fits = emit_lines(emit) - page->above + note_lines(emit) <= LINES;

@@ -36,14 +36,17 @@ static enum holder_kind kind_of(const char *text, size_t bytes)
     return HOLDER_UNKNOWN;
 }
 
-/* "held by|KIND|PATH|NODES"; the path may hold anything. */
+/* "held by|KIND@LINE|PATH|NODES", or without "@LINE"; the path may hold anything. */
 static bool parse(const char *name, struct leak_holder *out)
 {
     const char *kind = strchr(name, '|') + 1, *path = strchr(kind, '|');
     const char *nodes = strrchr(kind, '|');
     if (!path || nodes <= path)
         return false;
-    out->kind = kind_of(kind, (size_t)(path - kind));
+    const char *line = memchr(kind, '@', (size_t)(path - kind));
+    out->kind = kind_of(kind, (size_t)((line ? line : path) - kind));
+    if (line)
+        snprintf(out->line, sizeof out->line, "%.*s", (int)(path - line - 1), line + 1);
     out->nodes = strtoll(nodes + 1, NULL, 10);
     snprintf(out->path, sizeof out->path, "%.*s", (int)(nodes - path - 1), path + 1);
     return out->kind != HOLDER_UNKNOWN;
@@ -184,15 +187,23 @@ static const char *const nouns[] = {
     "a dict", "a set",      "a deque",      "a functools.lru_cache of",
 };
 
+const char *holder_line(char text[HOLDER_LINE + 4], const struct leak_holder *holder)
+{
+    snprintf(text, HOLDER_LINE + 4, *holder->line ? " (%s)" : "%s", holder->line);
+    return text;
+}
+
 const char *holder_text(char text[HOLDER_TEXT], const struct leak_holder *holder,
                         enum purpose purpose, bool looked)
 {
     bool input = purpose == PURPOSE_INPUT;
+    char line[HOLDER_LINE + 4];
+    holder_line(line, holder);
     if (holder->kind == HOLDER_GRAPH && holder->around)
-        snprintf(text, HOLDER_TEXT, "the autograd graphs of what is in %s %s",
-                 nouns[holder->around], holder->path);
+        snprintf(text, HOLDER_TEXT, "the autograd graphs of what is in %s %s%s",
+                 nouns[holder->around], holder->path, line);
     else if (holder->kind == HOLDER_GRAPH)
-        snprintf(text, HOLDER_TEXT, "the autograd graph of %s", holder->path);
+        snprintf(text, HOLDER_TEXT, "the autograd graph of %s%s", holder->path, line);
     else if (holder->kind == HOLDER_UNKNOWN && looked)
         snprintf(text, HOLDER_TEXT,
                  "Python, holder not known: at the end no module-level name leads there; locals of "
@@ -200,8 +211,9 @@ const char *holder_text(char text[HOLDER_TEXT], const struct leak_holder *holder
     else if (holder->kind == HOLDER_UNKNOWN)
         snprintf(text, HOLDER_TEXT, "holder not known: not looked for at the end of the program");
     else
-        snprintf(text, HOLDER_TEXT, "%s%s %s%s", nouns[holder->kind], input ? " of inputs," : "",
-                 holder->path, is_cache(holder) && !input ? " (a cache)" : "");
+        snprintf(text, HOLDER_TEXT, "%s%s %s%s%s", nouns[holder->kind],
+                 input ? " of inputs," : "", holder->path, line,
+                 is_cache(holder) && !input ? ", a cache" : "");
     return text;
 }
 

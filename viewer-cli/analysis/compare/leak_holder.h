@@ -32,7 +32,7 @@ enum holder_kind {
     HOLDER_GRAPH, /* of autograd, of that variable */
 };
 
-enum { HOLDER_PATH = 104 };
+enum { HOLDER_PATH = 104, HOLDER_LINE = 72 };
 
 struct leak_holder { /* one mark */
     int64_t address, seq;
@@ -41,6 +41,7 @@ struct leak_holder { /* one mark */
     enum holder_kind kind;
     enum holder_kind around; /* of a graph: the collection whose elements have it; HOLDER_UNKNOWN */
     char path[HOLDER_PATH];
+    char line[HOLDER_LINE]; /* "train.py:41", where something is put there; "": not known */
 };
 
 struct leak_holders {
@@ -65,12 +66,14 @@ void leak_holders_weigh(struct leak_holders *holders, int64_t address, int64_t s
 bool leak_holders_graph(const struct leak_holders *holders, int64_t steps, struct leak_holder *out);
 
 /* "a list, `outputs`", "an autograd graph, of `total`", "a KV cache, `model.cache`". */
-enum { HOLDER_TEXT = 200, HOLDER_ADVICE = 480 };
+enum { HOLDER_TEXT = 280, HOLDER_ADVICE = 480 };
 const char *holder_text(char text[HOLDER_TEXT], const struct leak_holder *holder,
                         enum purpose purpose, bool looked);
 /* As code. On the CPU, `on_host`, .cpu() is no copy, and .item() is for single elements. */
 const char *holder_advice(char text[HOLDER_ADVICE], const struct leak_holder *holder,
                           enum purpose purpose, bool on_host);
+/* " (train.py:41)"; "": not known. */
+const char *holder_line(char text[HOLDER_LINE + 4], const struct leak_holder *holder);
 const char *holder_kind_text(enum holder_kind kind);
 
 #endif

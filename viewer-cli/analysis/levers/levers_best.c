@@ -49,8 +49,7 @@ static bool is_better(const struct lever *lever, const struct lever *best)
  * keeps next to nothing, and both would read as twice the memory. */
 static bool is_done_by(const struct lever *lever, const struct lever *better)
 {
-    return lever->kind == LEVER_RETAIN_GRAPH && better->kind == LEVER_DETACH &&
-           levers_worth(better) >= levers_worth(lever) / 20 * 19;
+    return lever->kind == LEVER_RETAIN_GRAPH && better->kind == LEVER_DETACH;
 }
 
 /* The best but those before it, and those for which there is no device; of equals the one that

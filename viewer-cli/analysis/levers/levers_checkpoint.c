@@ -197,6 +197,8 @@ static void put_unit(const struct levers_unit *unit, struct buf *text)
     buf_print(text, "%s%s", is_repeated(unit) ? "each " : "", unit->name);
     if (unit->instances)
         buf_print(text, " (%s)", unit->instances);
+    if (unit->called && !unit->of_library)
+        buf_print(text, ", called in %s", unit->called);
 }
 
 /* How the line is written, by whose the module is. */

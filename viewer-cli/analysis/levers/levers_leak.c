@@ -181,7 +181,7 @@ static int cut(const struct levers_work *work, const struct holders *holders, si
 
 static void put_words(const struct holders *holders, size_t at, struct buf *text)
 {
-    char holder[HOLDER_TEXT], advice[HOLDER_ADVICE];
+    char holder[HOLDER_TEXT], advice[HOLDER_ADVICE], line[HOLDER_LINE + 4];
     const struct held *held = &holders->held[at];
     holder_advice(advice, &held->holder, held->purpose, holders->on_host);
     if (!at)
@@ -189,8 +189,8 @@ static void put_words(const struct holders *holders, size_t at, struct buf *text
                        "step, value.item() for what is only added up, clear() or "
                        "deque(maxlen=N) for a list of outputs");
     else if (held->holder.kind == HOLDER_GRAPH)
-        buf_print(text, "variable %s keeps the graphs of earlier steps: %s", held->holder.path,
-                  advice);
+        buf_print(text, "variable %s%s keeps the graphs of earlier steps: %s", held->holder.path,
+                  holder_line(line, &held->holder), advice);
     else
         buf_print(text, "keep no tensors of earlier steps in %s: %s",
                   holder_text(holder, &held->holder, held->purpose, true), advice);

@@ -52,8 +52,8 @@ const char *levers_in_loop(enum levers_loop loop, enum lever_kind kind, const ch
                 [LEVER_EVALUATION] = "a smaller batch_size of the validation's DataLoader, until "
                                      "a training step is the peak; most of the difference: ",
                 [LEVER_ZERO_GRAD_EARLIER] =
-                    "free the gradients before the next forward: def on_train_batch_end(self, "
-                    "*_): self.optimizers().zero_grad()",
+                    "without gradient accumulation, free the gradients before the next forward: "
+                    "def on_train_batch_end(self, *_): self.optimizers().zero_grad()",
             },
     };
     return texts[loop][kind] ? texts[loop][kind] : usual;

@@ -1,6 +1,8 @@
 /*
- * Where in the model the modules of a unit stand, folded: model.layers[0-23].
+ * Where in the model the modules of a unit stand, folded: model.layers[0-23]; and where the program
+ * calls them.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "buf.h"
@@ -8,7 +10,7 @@
 #include "levers_units.h"
 #include "mem.h"
 
-enum { SHOWN = 2 };
+enum { SHOWN = 5 };
 
 static void add_name(struct buf *text, size_t *count, const char *folded)
 {
@@ -39,6 +41,38 @@ int levers_unit_name(const struct levers_places *places, struct levers_unit *uni
     if (text.count && !text.broken)
         unit->instances = mem_copy(buf_string(&text), text.count);
     int err = text.count && !unit->instances ? ERR_NOMEM : 0;
+    buf_clear(&text);
+    return err;
+}
+
+void levers_callers_add(struct levers_callers *callers, const struct frame *caller)
+{
+    for (size_t i = 0; i < callers->count; i++)
+        if (callers->frames[i].file == caller->file && callers->frames[i].line == caller->line)
+            return;
+    if (callers->count == LEVERS_CALLERS)
+        callers->more = true;
+    else
+        callers->frames[callers->count++] = *caller;
+}
+
+/* "unet.py:88, 91 and 99": a file's name stands once in a row of its lines. */
+int levers_callers_text(const struct levers_callers *callers, char **out)
+{
+    struct buf text = {0};
+    for (size_t i = 0; i < callers->count; i++) {
+        const struct frame *frame = &callers->frames[i];
+        const char *slash = strrchr(frame->path, '/');
+        bool last = i + 1 == callers->count && !callers->more;
+        buf_text(&text, !i ? "" : last ? " and " : ", ");
+        if (!i || frame->file != callers->frames[i - 1].file)
+            buf_print(&text, "%s:", slash ? slash + 1 : frame->path);
+        buf_print(&text, "%" PRId64, frame->line);
+    }
+    if (callers->more)
+        buf_text(&text, ", ...");
+    *out = text.count && !text.broken ? mem_copy(buf_string(&text), text.count) : NULL;
+    int err = text.count && !*out ? ERR_NOMEM : 0;
     buf_clear(&text);
     return err;
 }

@@ -31,6 +31,7 @@ struct reading {
     struct levers_units *units;
     struct levers_places places;
     struct frames frames;
+    struct levers_callers callers[UNITS_MOST]; /* of each unit */
     struct map instances; /* of one unit: modules to places */
     struct map sites;     /* to places in `ways` */
     struct ways *ways;
@@ -102,9 +103,16 @@ static bool is_known(const struct ways *ways, size_t unit)
 struct reader { /* of the frames of one site, from the outermost on */
     struct reading *reading;
     struct ways *ways;
+    struct frame caller; /* the last of the program's own; line 0: there is none yet */
     uint64_t way;
     bool by_library;
 };
+
+/* Modules call each other through torch's own code, and its containers call what is in them. */
+static bool is_programs(const struct frame *frame)
+{
+    return frame->line > 0 && frame->path[0] && !strstr(frame->path, "/torch/");
+}
 
 static int take_frame(void *self, const struct frame *frame)
 {
@@ -119,9 +127,13 @@ static int take_frame(void *self, const struct frame *frame)
     if (unit != SIZE_MAX) {
         units->units[unit].by_library |= reader->by_library;
         reader->by_library = false;
+        if (reader->caller.line)
+            levers_callers_add(&reader->reading->callers[unit], &reader->caller);
     }
     if (unit != SIZE_MAX && ways->count < DEPTH_MOST && !is_known(ways, unit))
         ways->places[ways->count++] = (struct place){unit, reader->way, frame->line};
+    if (is_programs(frame))
+        reader->caller = *frame;
     reader->way = fold(fold(fold(reader->way, frame->function), frame->file), frame->line);
     return 0;
 }
@@ -319,6 +331,7 @@ static void clear_unit(struct levers_unit *unit)
 {
     mem_free(unit->name);
     mem_free(unit->instances);
+    mem_free(unit->called);
     mem_free(unit->calls);
 }
 
@@ -360,6 +373,8 @@ int levers_units_read(struct db *db, const struct levers_step *step, struct leve
         err = read_sites(&reading);
     for (size_t i = 0; i < out->count && err >= 0; i++)
         err = find_calls(&reading, i);
+    for (size_t i = 0; i < out->count && err >= 0; i++)
+        err = levers_callers_text(&reading.callers[i], &out->units[i].called);
     map_clear(&reading.sites);
     levers_places_clear(&reading.places);
     frames_clear(&reading.frames);

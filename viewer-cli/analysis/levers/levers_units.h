@@ -13,6 +13,7 @@
 #ifndef TIDEMARK_ANALYSIS_LEVERS_UNITS_H
 #define TIDEMARK_ANALYSIS_LEVERS_UNITS_H
 
+#include "frames.h"
 #include "levers_places.h"
 #include "levers_step.h"
 
@@ -32,9 +33,20 @@ struct levers_unit {
     char *name;             /* of the class */
     char *instances;        /* where they stand, folded; NULL: not known */
     bool scattered;         /* that is more than one row of them */
+    char *called;           /* the lines that call it: "model.py:180 and 184"; NULL: not known */
     struct levers_call *calls;
     size_t count, cap;
     int64_t bytes; /* of activations in them */
+};
+
+enum { LEVERS_CALLERS = 3 };
+
+/* The first few lines of the program that call a unit, by their order in the stacks; frames are
+ * those of one `struct frames`. */
+struct levers_callers { /* all zero is empty */
+    struct frame frames[LEVERS_CALLERS];
+    size_t count;
+    bool more;
 };
 
 struct levers_units { /* all zero is empty */
@@ -47,6 +59,9 @@ int levers_units_read(struct db *db, const struct levers_step *step, struct leve
 void levers_units_clear(struct levers_units *units);
 /* Of a unit whose calls are known: where their modules stand. 0 or an error. */
 int levers_unit_name(const struct levers_places *places, struct levers_unit *unit);
+void levers_callers_add(struct levers_callers *callers, const struct frame *caller);
+/* NULL with 0: there are none. */
+int levers_callers_text(const struct levers_callers *callers, char **out);
 bool levers_units_is_valid(const struct levers_step *step, const struct levers_units *units);
 
 #endif
