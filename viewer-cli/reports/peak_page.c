@@ -33,6 +33,7 @@ enum {
 
 struct tightness {  /* of a page: from the loosest on */
     bool unjudged;  /* that growth is not known */
+    bool limits;    /* what the changes to a refused request do not say */
     bool rest;      /* a row for all that is in no other */
     bool blanks;    /* empty lines between its parts */
     unsigned lines; /* of the texts of the second change and the third, together */
@@ -344,7 +345,7 @@ static void put_once(struct report *report, const struct peak_page *page,
     peak_put_cause(part, page->holders);
     put_holders(page, tight);
     put_gap(part->emit, tight);
-    peak_put_best_levers(part, tight->lines);
+    peak_put_best_levers(part, tight->lines, tight->limits);
     put_whose(page);
     put_gap(part->emit, tight);
     if (tight->unjudged || part->growth.kind != GROWTH_UNKNOWN)
@@ -359,6 +360,8 @@ static bool tighten(struct tightness *tight)
         tight->unjudged = false;
     else if (tight->blanks)
         tight->blanks = false;
+    else if (tight->limits)
+        tight->limits = false;
     else if (tight->lines > FEW_LINES)
         tight->lines--;
     else if (tight->rest)
@@ -379,8 +382,12 @@ static void put_fitting(struct report *report, const struct peak_page *page, siz
 {
     struct emit *emit = page->part->emit;
     const struct emit_mark mark = emit_here(emit);
-    struct tightness tight = {
-        .unjudged = true, .rest = true, .blanks = true, .lines = LINES_OF_CHANGES, .holders = most};
+    struct tightness tight = {.unjudged = true,
+                              .limits = true,
+                              .rest = true,
+                              .blanks = true,
+                              .lines = LINES_OF_CHANGES,
+                              .holders = most};
     for (;;) {
         put_once(report, page, &tight);
         bool fits = emit_lines(emit) - page->above + note_lines(emit) <= LINES;

@@ -143,9 +143,15 @@ void peak_put_added(const struct peak_part *part);
 
 extern const struct emit_column peak_lever_columns[PEAK_LEVER_COLUMNS];
 void peak_put_levers(const struct peak_part *part);
+/* Why some are not there, or none at all. */
+void peak_put_why_none(const struct peak_part *part);
+/* "at most ", "about ", "": of what one is worth, of several ranks together. */
+const char *peak_grade_of_worth(const struct lever *lever);
+void peak_put_amount(struct emit *emit, int64_t bytes, const char *grade);
+
 /* The best of them, and all together; the texts of the second and the third are of so many lines
- * together, 2 or more. */
-void peak_put_best_levers(const struct peak_part *part, unsigned lines);
+ * together, 2 or more. `limits`: with a line on what a change to a refused request does not say. */
+void peak_put_best_levers(const struct peak_part *part, unsigned lines, bool limits);
 
 /* What ran on the device then: nothing at all where it was not recorded. 0 or an error;
  * running_clear in both cases. */

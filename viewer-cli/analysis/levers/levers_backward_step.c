@@ -157,7 +157,7 @@ int levers_optimizer_in_backward(struct levers_work *work)
     const struct levers_step *step = &work->step;
     struct levers_edit edit = {0};
     bool clips = true, can = true;
-    if (!levers_has(work, HOOK_SINCE))
+    if (!levers_has(work, HOOK_SINCE) || work->loop != LEVERS_OWN_LOOP) /* a trainer calls step() */
         return 0;
     if (!work->torch)
         words.after = " (torch 2.1 or later)";

@@ -283,9 +283,10 @@ static int try_variable(struct levers_work *work, int64_t site, struct map *take
     if (err >= 0)
         err = find_needs(work, &variable);
     bool sure = map_get(&variable.needs, (uint64_t)site) == NEED_SURE;
-    snprintf(after, sizeof after, "%s%s%s", variable.others ? ", and what else goes with it," : "",
+    snprintf(after, sizeof after, "%s%s%s",
              sure ? " after loss.backward()" : " before loss.backward()",
-             work->step.cut_short && !sure ? ", as it did in the step before" : "");
+             work->step.cut_short && !sure ? ", as it did in the step before" : "",
+             variable.others ? ", and what else goes with it" : "");
     struct levers_words words = {.kind = LEVER_HELD,
                                  .site = site,
                                  .before = "del the variable that holds the output of ",

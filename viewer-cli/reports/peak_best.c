@@ -1,0 +1,236 @@
+/*
+ * The changes that a person sees first: three, as code, and what all of them are worth together.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "buf.h"
+#include "human.h"
+#include "peak_parts.h"
+
+enum {
+    BEST = 3,
+    LINES_OF_FIRST = 4 /* of its text, however little room there is: its code is copied */
+};
+
+static const struct emit_column best_columns[] = {
+    {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "change that lowers the peak", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP},
+};
+/* Where not all of them are promises: what the words in front of figures say. */
+static const struct emit_column estimate_columns[] = {
+    {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "change that lowers the peak (about: estimated; else to 1 %)", EMIT_TEXT,
+     EMIT_PEOPLE | EMIT_WRAP},
+};
+static const struct emit_column bound_columns[] = {
+    {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "change that lowers the peak (at most: bound; else to 1 %)", EMIT_TEXT,
+     EMIT_PEOPLE | EMIT_WRAP},
+};
+static const struct emit_column both_columns[] = {
+    {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "change that lowers the peak (about: estimated, at most: bound)", EMIT_TEXT,
+     EMIT_PEOPLE | EMIT_WRAP},
+};
+
+static void open_best(struct emit *emit, const struct lever *const *best, size_t count)
+{
+    bool about = false, at_most = false;
+    for (size_t i = 0; i < count; i++) {
+        at_most = at_most || levers_is_bound(best[i]);
+        about = about || (levers_is_estimate(best[i]) && !levers_is_bound(best[i]));
+    }
+    if (about && at_most)
+        EMIT_SECTION(emit, "best_levers", NULL, EMIT_ROWS, both_columns);
+    else if (about)
+        EMIT_SECTION(emit, "best_levers", NULL, EMIT_ROWS, estimate_columns);
+    else if (at_most)
+        EMIT_SECTION(emit, "best_levers", NULL, EMIT_ROWS, bound_columns);
+    else
+        EMIT_SECTION(emit, "best_levers", NULL, EMIT_ROWS, best_columns);
+}
+
+/* How much of a text is a clause that can stand alone: until its code begins, or an addition. 0:
+ * there is none that is shorter than `most`. */
+static size_t find_clause(const char *text, size_t most)
+{
+    static const char *const ends[] = {": ", "; ", ", as ", ", and "};
+    size_t longest = 0;
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const char *end = strstr(text, ends[i]);
+        size_t bytes = end ? (size_t)(end - text) : 0;
+        longest = bytes < most && bytes > longest ? bytes : longest;
+    }
+    return longest;
+}
+
+static bool is_cut(const struct buf *text, const struct buf *cut)
+{
+    if (text->count != cut->count)
+        return true;
+    return text->count && memcmp(text->data, cut->data, text->count) != 0;
+}
+
+/* A part of a line of code does something else, or nothing: what does not fit goes as a whole, and
+ * what the change is stays, and `rest`. */
+static void put_clause(struct buf *cut, const char *text, const char *rest, unsigned width,
+                       unsigned lines)
+{
+    struct buf clause = {0}, shown = {0};
+    bool done = false;
+    for (size_t bytes = strlen(text); !done && (bytes = find_clause(text, bytes)) > 0;) {
+        clause.count = shown.count = 0;
+        buf_print(&clause, "%.*s (see --levers)%s", (int)bytes, text, rest);
+        emit_put_cut_lines(&shown, buf_string(&clause), width, lines);
+        done = !is_cut(&clause, &shown);
+    }
+    if (done) {
+        cut->count = 0;
+        buf_add(cut, shown.data, shown.count);
+    }
+    cut->broken = cut->broken || clause.broken || shown.broken;
+    buf_clear(&clause);
+    buf_clear(&shown);
+}
+
+/* Why it saves less than it is about: "; the peak is then in optimizer". */
+static void put_limit(struct buf *out, const struct lever *lever)
+{
+    if (!lever->at_most && lever->next_phase && lever->bytes < lever->alive / 10 * 9)
+        buf_print(out, "; the peak is then in %s", lever->next_phase);
+}
+
+/* A text of so many lines at most, as wide as there is room beside `used` columns. */
+static void put_cut_text(struct emit *emit, const struct lever *lever, unsigned lines,
+                         unsigned used)
+{
+    enum { NARROW = 24 }; /* no narrower than a column that is wrapped */
+    struct buf cut = {0}, text = {0}, limit = {0}, whole = {0};
+    unsigned width = emit->width > used + NARROW ? emit->width - used : NARROW;
+    buf_print(&text, "%s%s", lever->changes ? "(changes results) " : "", lever->text);
+    put_limit(&limit, lever);
+    buf_print(&whole, "%s%s", buf_string(&text), buf_string(&limit));
+    emit_put_cut_lines(&cut, buf_string(&whole), emit->width ? width : 0, lines);
+    if (is_cut(&whole, &cut))
+        put_clause(&cut, buf_string(&text), buf_string(&limit), width, lines);
+    emit_text(emit, buf_string(&cut));
+    emit->out.broken =
+        emit->out.broken || cut.broken || text.broken || limit.broken || whole.broken;
+    buf_clear(&cut);
+    buf_clear(&text);
+    buf_clear(&limit);
+    buf_clear(&whole);
+}
+
+static const struct lever *find_together(const struct levers *levers)
+{
+    for (size_t i = 0; i < levers->count; i++)
+        if (levers->levers[i].kind == LEVER_TOGETHER)
+            return &levers->levers[i];
+    return NULL;
+}
+
+/* While each alone leaves another moment of the step as high as it is. */
+static bool is_more_than_sum(const struct levers *levers, const struct lever *all)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < levers->count; i++)
+        sum += levers->levers[i].joined ? levers_worth(&levers->levers[i]) : 0;
+    return levers_worth(all) > sum;
+}
+
+/* Not all combine: without a large estimate that does not, they may save less than that one alone,
+ * which would be read as a mistake. So it says which do: not all stand above, and not all above do.
+ */
+static void put_together(const struct peak_part *part, const struct lever *largest)
+{
+    static const char see[] = " (see --levers)";
+    const struct lever *all = find_together(&part->levers);
+    struct buf text = {0}, line = {0};
+    char bytes[HUMAN_MAX];
+    if (!all || levers_worth(all) <= levers_worth(largest))
+        return;
+    buf_print(&text, "together: %s%s%s for %s", peak_grade_of_worth(all),
+              human_bytes(bytes, levers_worth(all)),
+              is_more_than_sum(&part->levers, all) ? ", more than their sum," : "",
+              all->text + all->names_at);
+    if (!part->emit->width || text.count + sizeof see - 1 <= part->emit->width)
+        buf_text(&text, see);
+    emit_put_cut_lines(&line, buf_string(&text), part->emit->width, 1);
+    emit_line(part->emit, "%s", buf_string(&line));
+    part->emit->out.broken = part->emit->out.broken || text.broken || line.broken;
+    buf_clear(&text);
+    buf_clear(&line);
+}
+
+/* Behind what is there, in one line of so many columns, 0: any number; its code goes first. */
+static void put_short(struct buf *line, const char *text, unsigned width)
+{
+    size_t bytes = strlen(text);
+    size_t room = width > line->count ? width - line->count : 0;
+    for (size_t less = bytes; width && bytes > room && less;)
+        if ((less = find_clause(text, less)) > 0)
+            bytes = less;
+    buf_add(line, text, bytes);
+}
+
+/* What changes the training's numbers stands behind the others: who sees those alone would think
+ * that nothing helps more. */
+static void put_larger(const struct peak_part *part, const struct lever *const *best, size_t count)
+{
+    const struct lever *larger = NULL;
+    struct buf line = {0}, cut = {0};
+    char bytes[HUMAN_MAX];
+    for (size_t i = 0; i < part->levers.count; i++) {
+        const struct lever *one = &part->levers.levers[i];
+        if (one->changes && levers_worth(one) > levers_worth(larger ? larger : best[0]))
+            larger = one;
+    }
+    for (size_t i = 0; i < count && larger; i++)
+        larger = best[i] == larger ? NULL : larger;
+    if (!larger)
+        return;
+    buf_print(&line, "more, but it changes results: %s%s, ", peak_grade_of_worth(larger),
+              human_bytes(bytes, levers_worth(larger)));
+    put_short(&line, larger->text, part->emit->width);
+    emit_put_cut_lines(&cut, buf_string(&line), part->emit->width, 1);
+    emit_line(part->emit, "%s", buf_string(&cut));
+    part->emit->out.broken = part->emit->out.broken || line.broken || cut.broken;
+    buf_clear(&line);
+    buf_clear(&cut);
+}
+
+/* Of the request that ended the run. */
+static int64_t missing(const struct peak_part *part)
+{
+    bool known = part->peak->refused && part->ooms.shown && part->oom_fit.short_by > 0;
+    return known ? part->oom_fit.short_by : LEVERS_NONE;
+}
+
+void peak_put_best_levers(const struct peak_part *part, unsigned lines, bool limits)
+{
+    const struct lever *best[BEST];
+    const size_t count = levers_best(&part->levers, missing(part), BEST, best);
+    unsigned widest = 5; /* "saves" */
+    if (!count) {
+        peak_put_why_none(part);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        char text[HUMAN_MAX], amount[HUMAN_MAX + 16];
+        int n = snprintf(amount, sizeof amount, "%s%s", peak_grade_of_worth(best[i]),
+                         human_bytes(text, levers_worth(best[i])));
+        widest = (unsigned)n > widest ? (unsigned)n : widest;
+    }
+    open_best(part->emit, best, count);
+    for (size_t i = 0; i < count; i++) {
+        peak_put_amount(part->emit, levers_worth(best[i]), peak_grade_of_worth(best[i]));
+        put_cut_text(part->emit, best[i], i ? (lines + 2 - (unsigned)i) / 2 : LINES_OF_FIRST,
+                     widest + 2);
+    }
+    put_together(part, best[0]);
+    put_larger(part, best, count);
+    if (part->peak->refused && limits)
+        emit_line(part->emit, "for this request; what the run would ask for later is not known");
+}
