@@ -150,8 +150,8 @@ TEST(advice_fits_the_device_and_the_size)
     CHECK_STR(advice_of(text, HOLDER_LIST, 0, 4096, PURPOSE_INPUT, true),
               "keep no batches in kept; if they are needed: their indices");
     CHECK_STR(advice_of(text, HOLDER_GRAPH, 99, 4096, PURPOSE_HELD, true),
-              "`kept = kept.detach()`, where gradients then end; torch.no_grad() where no "
-              "backward follows");
+              "`kept = kept.detach()` before a step's forward, where gradients then end; "
+              "torch.no_grad() where no backward follows");
     struct leak_holder graph = {1, 10, 9, 4096, HOLDER_GRAPH, HOLDER_LIST, "kept", ""};
     CHECK_STR(holder_advice(text, &graph, PURPOSE_HELD, true),
               "put value.detach() into kept; torch.no_grad() where no backward follows");

@@ -97,8 +97,12 @@ static void put_clause(struct buf *cut, const char *text, const char *rest, unsi
 /* Why it saves less than it is about: "; the peak is then in optimizer". */
 static void put_limit(struct buf *out, const struct lever *lever)
 {
-    if (!lever->at_most && lever->next_phase && lever->bytes < lever->alive / 10 * 9)
+    if (lever->at_most)
+        return;
+    if (lever->next_phase && lever->bytes < lever->alive / 10 * 9)
         buf_print(out, "; the peak is then in %s", lever->next_phase);
+    else if (lever->shared && lever->over_ranks < lever->bytes / 10 * 9)
+        buf_text(out, "; the peak is then in another rank");
 }
 
 /* A text of so many lines at most, as wide as there is room beside `used` columns. */

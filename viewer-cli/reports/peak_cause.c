@@ -150,7 +150,7 @@ static void put_line(const struct cause *cause, const struct detail *detail, str
     }
 }
 
-/* From the most on: what has a place keeps it before the other's reason. */
+/* From the most on: what has most and a place keeps that before the other's reason. */
 static bool is_of_use(const struct cause *cause, const struct detail *detail)
 {
     for (int rank = 0; rank < KINDS; rank++) {
@@ -165,8 +165,8 @@ static bool is_of_use(const struct cause *cause, const struct detail *detail)
 static void put_fitting(const struct cause *cause, unsigned width, struct buf *out)
 {
     static const struct detail details[] = {
-        {{true, true}, true},  {{true, false}, true},  {{false, true}, true},
-        {{true, true}, false}, {{true, false}, false}, {{false, false}, false},
+        {{true, true}, true},  {{true, false}, true},  {{true, true}, false},
+        {{false, true}, true}, {{true, false}, false}, {{false, false}, false},
     };
     bool fits = false;
     for (size_t i = 0; i < sizeof details / sizeof *details && !fits; i++) {

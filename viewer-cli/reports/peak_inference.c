@@ -85,8 +85,9 @@ void peak_inference_text(const struct peak_part *part, struct buf *out)
         return;
     if (part->keys >= part->peak->allocated / 100)
         snprintf(keys, sizeof keys,
-                 ": model.generate() of fewer rows at once or a smaller max_new_tokens (the KV "
-                 "cache holds %s)",
+                 ": model.generate() of fewer rows at once or %s (the KV cache holds %s)",
+                 part->growth.sequence.prefill ? "with shorter prompts"
+                                               : "a smaller max_new_tokens",
                  human_bytes(cache, part->keys));
     buf_print(out,
               "at most %s: a smaller batch or shorter sequences%s; the rest are parameters (no "

@@ -128,7 +128,7 @@ static const struct emit_column columns[] = {
     {NULL, "beside the median", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
 };
 
-/* By how much, and the kind that differs most: "+120 MiB, most of it activations". */
+/* By how much, and the kind that differs most: "+120 MiB, activations". */
 static void put_difference(struct emit *emit, const struct ranks *ranks, const struct rank *rank)
 {
     char bytes[HUMAN_MAX], text[HUMAN_MAX + 80];
@@ -145,7 +145,7 @@ static void put_difference(struct emit *emit, const struct ranks *ranks, const s
         emit_null(emit);
         return;
     }
-    snprintf(text, sizeof text, "%s, most of it %s", human_delta(bytes, change),
+    snprintf(text, sizeof text, "%s, %s", human_delta(bytes, change),
              purpose_name((enum purpose)kind));
     emit_text(emit, text);
 }

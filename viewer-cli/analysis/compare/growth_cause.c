@@ -144,10 +144,10 @@ static void put_sequence(char text[GROWTH_TEXT], const struct growth *growth,
     else
         snprintf(what, sizeof what, "%s per call", human_bytes(bytes, sequence->per_call));
     snprintf(text, GROWTH_TEXT,
-             "%s in calls %" PRId64 " to %" PRId64 ", then freed; highest: %s in call %" PRId64
-             "%s",
-             what, sequence->first, sequence->last, human_bytes(high, growth->highest),
-             growth->highest_unit, sequence->prefill ? " (prefill of a prompt)" : "");
+             "%s in calls %" PRId64 " to %" PRId64 ", then freed; highest: %s%s in call %" PRId64,
+             what, sequence->first, sequence->last,
+             sequence->prefill ? "prefill of a prompt, " : "", human_bytes(high, growth->highest),
+             growth->highest_unit);
 }
 
 const char *growth_text(char text[GROWTH_TEXT], const struct growth *growth,

@@ -211,9 +211,8 @@ const char *holder_text(char text[HOLDER_TEXT], const struct leak_holder *holder
     else if (holder->kind == HOLDER_UNKNOWN)
         snprintf(text, HOLDER_TEXT, "holder not known: not looked for at the end of the program");
     else
-        snprintf(text, HOLDER_TEXT, "%s%s %s%s%s", nouns[holder->kind],
-                 input ? " of inputs," : "", holder->path, line,
-                 is_cache(holder) && !input ? ", a cache" : "");
+        snprintf(text, HOLDER_TEXT, "%s%s %s%s%s", nouns[holder->kind], input ? " of inputs," : "",
+                 holder->path, line, is_cache(holder) && !input ? ", a cache" : "");
     return text;
 }
 
@@ -259,13 +258,13 @@ static void advise_graph(char text[HOLDER_ADVICE], const struct leak_holder *hol
                  is_single(holder) ? "value.item()" : value, path);
     else if (is_single(holder) || !holder->bytes)
         snprintf(text, HOLDER_ADVICE,
-                 "`%s += value.item()` for a sum, `%s = %s.detach()` for a state; torch.no_grad() "
-                 "where no backward follows",
+                 "`%s += value.item()` for a sum, `%s = %s.detach()` before a step's forward for a "
+                 "state; torch.no_grad() where no backward follows",
                  path, path, path);
     else
         snprintf(text, HOLDER_ADVICE,
-                 "`%s = %s.detach()`, where gradients then end; torch.no_grad() where no backward "
-                 "follows",
+                 "`%s = %s.detach()` before a step's forward, where gradients then end; "
+                 "torch.no_grad() where no backward follows",
                  path, path);
 }
 

@@ -46,10 +46,13 @@ static bool is_better(const struct lever *lever, const struct lever *best)
 }
 
 /* A graph that the next step is made from needs retain_graph=True: once it is detached, the flag
- * keeps next to nothing, and both would read as twice the memory. */
+ * keeps next to nothing, and both would read as twice the memory. Half of the checkpoints is less
+ * of the same. */
 static bool is_done_by(const struct lever *lever, const struct lever *better)
 {
-    return lever->kind == LEVER_RETAIN_GRAPH && better->kind == LEVER_DETACH;
+    return (lever->kind == LEVER_RETAIN_GRAPH && better->kind == LEVER_DETACH) ||
+           (lever->kind == LEVER_CHECKPOINT_HALF && better->kind == LEVER_CHECKPOINT &&
+            !levers_is_bound(better));
 }
 
 /* The best but those before it, and those for which there is no device; of equals the one that

@@ -2,6 +2,7 @@
  * Levers on what forward keeps for backward: checkpoints of a unit, or no backward at all.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "buf.h"
 #include "error.h"
@@ -311,16 +312,30 @@ static bool take_half(const struct levers_unit *unit, struct levers_unit *half)
     return half->calls != NULL;
 }
 
+/* "transformer.h" of "transformer.h[0-11]": one list of modules. 0: it is another. */
+static size_t bytes_of_list(const char *instances)
+{
+    const char *open = instances ? strchr(instances, '[') : NULL;
+    const char *close = open ? strchr(open, ']') : NULL;
+    return close && close[1] == '\0' && open > instances ? (size_t)(open - instances) : 0;
+}
+
 static bool put_half_words(const struct trial *trial, bool normalizes, struct buf *text)
 {
     const struct levers_unit *unit = trial->units[0];
+    const size_t list = bytes_of_list(unit->instances);
     buf_print(text, "checkpoint every second %s, half of the recomputation: ", unit->name);
-    if (unit->of_library)
-        buf_text(text, "gradient_checkpointing_enable(...), then gradient_checkpointing = False in "
-                       "layers[1::2]");
+    if (unit->of_library && list)
+        buf_print(text,
+                  "after model.gradient_checkpointing_enable(...): for m in model.%.*s[1::2]: "
+                  "m.gradient_checkpointing = False",
+                  (int)list, unit->instances);
+    else if (unit->of_library)
+        buf_text(text, "after model.gradient_checkpointing_enable(...): m.gradient_checkpointing = "
+                       "False in every second layer m");
     else
         buf_text(text, "torch.utils.checkpoint.checkpoint(m, ..., use_reentrant=False) in [::2]");
-    if (unit->instances)
+    if (unit->instances && !unit->of_library)
         buf_print(text, " of %s", unit->instances);
     if (normalizes)
         buf_text(text, "; BatchNorm then updates its running statistics twice in each step");
