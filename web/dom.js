@@ -53,7 +53,7 @@ export const PURPOSE_COLOURS = ['#3f8fd0', '#8ccbf2', '#5fb8b0', '#e2622c', '#1a
   '#b79fd8', '#d986b5', '#eaa221', '#efe25a', '#9aa5b1', '#6d7885', '#c3cad2'];
 // Kinds of phases, in the order of course.h.
 export const KIND_COLOURS = ['#dfe4ea', '#c3cad2', '#8ccbf2', '#9aa5b1', '#3f8fd0', '#efe25a', '#e2622c',
-  '#d986b5', '#1aa37a', '#8a6bbf', '#eaa221'];
+  '#d986b5', '#1aa37a', '#8a6bbf', '#eaa221', '#5fb8b0'];
 // What has no meaning of its own: modules.
 export const OTHER_COLOURS = ['#3f8fd0', '#eaa221', '#1aa37a', '#d986b5', '#8a6bbf', '#8ccbf2', '#e2622c',
   '#efe25a', '#a9825a', '#5fb8b0', '#9aa5b1', '#c3cad2'];

@@ -124,6 +124,13 @@ class Html(unittest.TestCase):
         for name in ("silent", "unheard"):
             self.assertEqual(len(self.made(self.fixture(name))["recordings"]), 1)
 
+    def test_each_kind_has_a_colour(self):
+        made, text = self.made(self.fixture("train")), bytes_of(PAGE).decode()
+        for palette, names in (("PURPOSE_COLOURS", made["purposes"]), ("KIND_COLOURS", made["kinds"])):
+            colours = re.findall(r"#[0-9a-f]{6}", re.search(palette + r" = \[(.*?)\]", text, re.S)[1])
+            self.assertEqual(len(colours), len(names), palette)
+            self.assertEqual(len(set(colours)), len(names), palette)
+
     def test_two_recordings(self):
         before, after = self.fixture("before"), self.fixture("after")
         made = self.made(before, after)
