@@ -39,7 +39,7 @@ export function choice(label, options, picked, pick) {
 
 export function table(heads, rows) {
   return make('div', { class: 'scroll' }, make('table', {},
-    make('thead', {}, make('tr', {}, heads.map((head) => make('th', { class: head.n ? 'n' : null, title: head.title }, head.text)))),
+    make('thead', {}, make('tr', {}, heads.map((head) => make('th', { class: head.n ? 'n' : head.long ? 'long' : null, title: head.title }, head.text)))),
     make('tbody', {}, rows)));
 }
 

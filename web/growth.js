@@ -3,7 +3,7 @@ import { bytes, delta, plural } from './format.js';
 import { draw, make, table } from './dom.js';
 import { rowsOf } from './summary.js';
 
-const CHART_WIDTH = 900;
+const CHART_WIDTH = 900; // less on a narrow screen, so that its texts keep their size
 const CHART_HEIGHT = 150;
 const CHART_LEFT = 70;
 const CHART_BOTTOM = 20;
@@ -13,24 +13,25 @@ function line(steps, value, x, y) {
 }
 
 function chart(view, steps, pick) {
+  const width = Math.max(Math.min(CHART_WIDTH, document.documentElement.clientWidth - 42), 240);
   const most = Math.max(...steps.map((step) => Math.max(step.peak || 0, step.allocated || 0))) * 1.05 || 1;
   const first = steps[0].step, last = steps[steps.length - 1].step;
-  const x = (step) => CHART_LEFT + (step.step - first) / Math.max(last - first, 1) * (CHART_WIDTH - CHART_LEFT - 12);
+  const x = (step) => CHART_LEFT + (step.step - first) / Math.max(last - first, 1) * (width - CHART_LEFT - 12);
   const y = (value) => CHART_HEIGHT - CHART_BOTTOM - value / most * (CHART_HEIGHT - CHART_BOTTOM - 10);
-  const svg = draw('svg', { viewBox: '0 0 ' + CHART_WIDTH + ' ' + CHART_HEIGHT, width: '100%', role: 'img',
+  const svg = draw('svg', { viewBox: '0 0 ' + width + ' ' + CHART_HEIGHT, width: '100%', role: 'img',
     'aria-label': 'The highest value of each step, and what was left as it ended' });
   for (const part of [0, 0.5, 1]) {
     const value = most / 1.05 * part;
-    svg.append(draw('line', { x1: CHART_LEFT, x2: CHART_WIDTH - 12, y1: y(value), y2: y(value), stroke: 'var(--line)' }),
+    svg.append(draw('line', { x1: CHART_LEFT, x2: width - 12, y1: y(value), y2: y(value), stroke: 'var(--line)' }),
       draw('text', { x: CHART_LEFT - 8, y: y(value) + 4, 'text-anchor': 'end' }, bytes(Math.round(value))));
   }
   svg.append(draw('path', { d: line(steps, (s) => s.peak, x, y), fill: 'none', stroke: '#e2622c', 'stroke-width': 2 }),
     draw('path', { d: line(steps, (s) => s.allocated, x, y), fill: 'none', stroke: '#3f8fd0', 'stroke-width': 2, 'stroke-dasharray': '6 3' }),
-    draw('text', { x: CHART_LEFT, y: CHART_HEIGHT - 4 }, 'step ' + first), draw('text', { x: CHART_WIDTH - 12, y: CHART_HEIGHT - 4, 'text-anchor': 'end' }, 'step ' + last));
+    draw('text', { x: CHART_LEFT, y: CHART_HEIGHT - 4 }, 'step ' + first), draw('text', { x: width - 12, y: CHART_HEIGHT - 4, 'text-anchor': 'end' }, 'step ' + last));
   if (steps.length <= 200) for (const step of steps) if (step.peak !== null) svg.append(draw('circle', { cx: x(step), cy: y(step.peak), r: 3, fill: '#e2622c' }));
   svg.style.cursor = 'pointer';
   svg.addEventListener('click', (event) => {
-    const box = svg.getBoundingClientRect(), at = (event.clientX - box.left) / box.width * CHART_WIDTH;
+    const box = svg.getBoundingClientRect(), at = (event.clientX - box.left) / box.width * width;
     const near = steps.reduce((a, b) => (Math.abs(x(b) - at) < Math.abs(x(a) - at) ? b : a));
     pick(near);
   });

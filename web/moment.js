@@ -207,7 +207,7 @@ export class MomentPanel {
       this.putBlocks(moment);
     } }, 'Show ' + count(Math.min(living.length, 200)) + ' of ' + count(living.length)) : '';
     this.blocks.replaceChildren(make('h3', {}, 'The largest blocks' + (view.moments.exact ? '' : ' (' + view.moments.top + ' of each moment are known one by one)')),
-      table([{ text: 'bytes', n: true }, { text: 'kind' }, ...(hasModules(view) ? [{ text: 'module' }] : []), { text: 'allocated in' }, { text: 'call site' }, { text: 'lives', title: 'from its allocation to its free' }], rows),
+      table([{ text: 'bytes', n: true }, { text: 'kind' }, ...(hasModules(view) ? [{ text: 'module', long: true }] : []), { text: 'allocated in' }, { text: 'call site', long: true }, { text: 'lifetime', n: true, title: 'from the allocation to the free of the block' }], rows),
       more);
   }
 
@@ -229,7 +229,7 @@ export class MomentPanel {
         if (event.key === 'Enter') event.currentTarget.click();
       } },
     make('td', { class: 'n' }, bytes(block.size)),
-    make('td', {}, dot(PURPOSE_COLOURS[c.purpose]), view.purposes[c.purpose]),
+    make('td', { class: 'kind' }, dot(PURPOSE_COLOURS[c.purpose]), view.purposes[c.purpose]),
     hasModules(view) ? make('td', { class: 'long' }, c.module ? moduleName(view.scope.moments.modules[c.module]) : '–') : null,
     make('td', {}, c.born <= 1 ? (c.born ? 'between phases' : '–') : view.kinds[c.born]),
     make('td', { class: 'long' }, view.names.site(block.site)),
