@@ -190,7 +190,7 @@ class Page {
   tools(which, line) {
     const view = this.view(which), several = this.page.recordings.length > 1;
     const ways = [{ value: 'kind', text: 'Kind' }, hasModules(view) ? { value: 'module', text: 'Module' } : null,
-      { value: 'phase', text: 'Phase of birth', title: 'the phase in which a block was allocated' }].filter(Boolean);
+      { value: 'phase', text: 'Phase', title: 'The phase in which a block was allocated' }].filter(Boolean);
     const known = view.scope.course.columns.some((column) => column.reserved !== null);
     return make('div', { class: 'bar-row' }, make('h2', {}, 'Memory over time' + (several ? ' – ' + (which ? 'B: ' : 'A: ') + this.page.recordings[which].name : '')),
       make('div', { class: 'grow' }),
@@ -263,10 +263,10 @@ class Page {
     const words = [['allocated', 'bytes of blocks that the allocator handed out; rounding is part of them'],
       ['reserved', 'bytes of segments that the allocator took from the driver; what is reserved and not allocated is cached'],
       ['block', 'memory of one tensor'], ['segment', 'memory that the allocator took in one piece from the driver; blocks lie in it'],
-      ['phase', 'a stretch of the program: forward, loss, backward, optimizer and the like'], ['step', 'one training iteration'],
-      ['call site', 'the call stack that asked for a block: the program\'s own innermost function, then the library\'s'],
+      ['phase', 'a part of the program\'s time: forward, loss, backward, optimizer and the like'], ['step', 'one training iteration'],
+      ['call site', 'the call stack that allocated a block: the program\'s own innermost function, then the library\'s'],
       ['activation', 'made in forward and freed in backward, which needs it'], ['workspace', 'allocated and freed inside of one phase'],
-      ['activation, held by the program', 'made in forward or loss, and live after backward, since a variable still refers to it']];
+      ['activation, held by the program', 'made in forward or loss, and live after backward because a variable still refers to it']];
     return make('section', { class: 'no-print' }, make('details', {}, make('summary', {}, 'What the words mean'),
       make('table', {}, make('tbody', {}, words.map(([word, text]) => make('tr', {}, make('td', {}, make('b', {}, word)), make('td', {}, text)))))));
   }

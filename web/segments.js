@@ -92,7 +92,7 @@ export function segments(view) {
     new SegmentMap(view).host,
     make('ul', { class: 'legend' }, make('li', {}, dot('var(--line)'), 'hole'), causes.map((row) => make('li', { 'data-bytes': row.bytes }, row.cause + ' ', make('span', { class: 'bytes' }, bytes(row.bytes))))),
     map.leftOut ? make('p', { class: 'hint' }, plural(map.leftOut, 'smaller segment') + ' are not drawn.') : null,
-    pins.length ? make('h3', {}, 'Blocks that keep the most from going back') : null,
+    pins.length ? make('h3', {}, 'Blocks that keep the most bytes from going back to the device') : null,
     pins.map((row) => make('div', { class: 'holder' }, make('b', {}, bytes(row.gives ?? row.bytes)),
       make('p', {}, (row.site_short || row.site || 'call site not known'), make('small', {}, 'a block of ' + bytes(row.size ?? row.bytes) + (row.phase ? ', allocated in ' + row.phase : ''))))));
 }

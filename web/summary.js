@@ -49,7 +49,7 @@ export function stackBar(view, rows, total) {
 function holders(view, peak) {
   const rows = rowsOf(view, 'peak', 'by_site').filter((row) => row.bytes >= peak.allocated / 1000).slice(0, 6);
   if (!rows.length) return null;
-  return make('div', {}, make('h3', {}, 'Call sites that held most of it'),
+  return make('div', {}, make('h3', {}, 'The largest call sites at the peak'),
     rows.map((row) => make('div', { class: 'holder', 'data-bytes': row.bytes }, make('b', {}, bytes(row.bytes)),
       make('p', {}, row.site_short || row.site || 'call site not known',
         make('small', {}, plural(row.blocks, 'block') + ', ' + percent(row.share))))));
@@ -58,7 +58,7 @@ function holders(view, peak) {
 function findings(view) {
   const rows = rowsOf(view, 'peak', 'findings');
   if (!rows.length) return null;
-  return make('div', {}, make('h3', {}, 'Why it is this high'),
+  return make('div', {}, make('h3', {}, 'Why the peak is this high'),
     make('ul', { class: 'why' }, rows.map((row) => make('li', { 'data-bytes': row.bytes }, make('b', {}, bytes(row.bytes) + ' '), row.text))));
 }
 
@@ -76,7 +76,7 @@ function levers(view) {
   const rows = rowsOf(view, 'peak', 'levers');
   const notes = view.recording.reports.peak.notes.filter((note) => note.includes('levers:') &&
     note.includes('process ' + view.scope.process + ' on ' + view.scope.device)).map((note) => note.split('levers:')[1].trim());
-  return make('div', { id: 'levers' }, make('h3', {}, 'What would lower it, by how much'),
+  return make('div', { id: 'levers' }, make('h3', {}, 'Changes that lower the peak'),
     rows.length ? [rows.slice(0, SHOWN_LEVERS).map(leverRow), rows.length > SHOWN_LEVERS ? make('details', {},
       make('summary', {}, plural(rows.length - SHOWN_LEVERS, 'further change')), rows.slice(SHOWN_LEVERS).map(leverRow)) : null] : make('p', { class: 'hint' }, notes.length ? null : 'No change was found that saves 1 % or more.'),
     notes.map((note) => make('p', { class: 'hint' }, note)));
@@ -95,8 +95,8 @@ export function ladder(view) {
   const rows = rowsOf(view, 'peak', 'ladder').filter((row) => row.bytes !== null);
   if (rows.length < 2) return null;
   const most = Math.max(...rows.map((row) => row.bytes));
-  return make('section', { id: 'ladder' }, make('h2', {}, 'From what was asked for to what the device had in use'),
-    make('p', { class: 'hint' }, 'At the peak. What a source cannot know is left out.'),
+  return make('section', { id: 'ladder' }, make('h2', {}, 'From requested bytes to device memory in use'),
+    make('p', { class: 'hint' }, 'At the peak. Lines that no source reported are left out.'),
     make('div', { class: 'scroll' }, make('table', {}, make('tbody', {}, rows.map((row) => make('tr', {},
       make('td', {}, row.quantity), make('td', { class: 'n' }, bytes(row.bytes)),
       make('td', { style: { width: '45%' } }, make('div', { class: 'meter' }, make('div', { style: { width: row.bytes / most * 100 + '%' } }))),
@@ -114,7 +114,7 @@ export function notes(view) {
   if (scope.moments.folded)
     said.push(plural(scope.moments.folded, 'block') + ' of rare call sites stand together.');
   if (scope.phases.leftOut) said.push(plural(scope.phases.leftOut, 'phase') + ' are left out of the timeline.');
-  return said.length ? make('section', {}, make('h2', {}, 'How far this can be believed'),
+  return said.length ? make('section', {}, make('h2', {}, 'What limits these figures'),
     make('ul', { class: 'notes' }, said.map((note) => make('li', {}, note)))) : null;
 }
 
