@@ -142,6 +142,9 @@ class Pages(unittest.TestCase):
                 with self.subTest(os.path.basename(path), width=width, dark=dark):
                     page = self.opened(self.made(path), width=width, dark=dark, touch=width < 500)
                     self.assertLessEqual(page.js("document.documentElement.scrollWidth"), width)
+                    # Nothing of a block lies beyond the edge, where a table would have to be moved for it.
+                    self.assertLessEqual(page.js("Math.max(0, ...[...document.querySelectorAll('#blocks td')]"
+                                                 ".map((cell) => cell.getBoundingClientRect().right))"), width)
                     if PICTURES:
                         name = "%s-%d%s.png" % (os.path.basename(path)[:-3], width, "-dark" if dark else "")
                         page.picture(os.path.join(PICTURES, name), whole=True)
