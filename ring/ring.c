@@ -122,6 +122,17 @@ void ring_detach(struct ring *ring)
     munmap(ring->shared, ring->map_bytes);
 }
 
+void ring_give_back_events(const struct ring *ring)
+{
+    ring_close(ring->shared);
+    madvise(ring->slots, (ring->mask + 1) * sizeof *ring->slots, MADV_REMOVE);
+}
+
+void ring_give_back_definitions(const struct ring *ring)
+{
+    madvise(ring->arena.base, ring->arena.bytes, MADV_REMOVE);
+}
+
 void ring_use(struct ring *ring, struct ring_shared *shared)
 {
     fill(ring, shared, shared);

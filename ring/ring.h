@@ -151,6 +151,7 @@ struct ring {
     uint64_t map_bytes;
     uint64_t key;         /* as in the header */
     uint32_t arena_first; /* likewise */
+    uint32_t generation;  /* the program's own number of it; 0: none was given */
     struct arena arena;
 };
 
@@ -158,6 +159,10 @@ struct ring {
  * says, or could still change (F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_SEAL). The caller closes fd. */
 int ring_attach(struct ring *ring, int fd);
 void ring_detach(struct ring *ring);
+/* Of a ring whose recorder is gone and that nobody else reads: the memory, not the addresses. Who
+ * still writes there gets pages of zeroes. Nobody waits in it any more: it is closed. */
+void ring_give_back_events(const struct ring *ring);
+void ring_give_back_definitions(const struct ring *ring);
 /* Of a program that is its own recorder: a ring that it made. */
 void ring_use(struct ring *ring, struct ring_shared *shared);
 

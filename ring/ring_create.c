@@ -70,5 +70,7 @@ void ring_destroy(struct ring_shared *ring, unsigned slot_bits, uint64_t arena_b
         return;
     ring_close(ring);
     owner_give_up(&ring->owner);
+    /* As the kernel marks it: the program may give the memory back. */
+    atomic_fetch_or(&ring->owner.thread, FUTEX_OWNER_DIED);
     munmap(ring, ring_bytes(slot_bits, arena_bytes));
 }

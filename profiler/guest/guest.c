@@ -15,11 +15,13 @@
 #include "greeting.h"
 #include "intern.h"
 #include "ring_fast.h"
+#include "rings.h"
 
 #define FETCH_PATIENCE_NS (4 * NS_PER_S) /* of threads that wait for the one that fetches */
 #define FETCH_TRIES 5u                   /* with a second between them */
 #define PAGE 4096u
 #define ASLEEP_NS (NS_PER_S / 4)         /* between two tries of an armed program */
+#define LOCK_TRIES 20                    /* of 50 ms */
 #define LONGEST_SLEEP_NS (64 * NS_PER_S) /* where there is somebody who does not answer */
 
 struct guest guest;
@@ -55,7 +57,9 @@ bool guest_init(int argc, char **argv)
         if (page) {
             guest.page = page;
             guest.armed = greeting_is_armed();
-            if (!guest.armed)
+            if (guest.armed)
+                rings_watch_forks();
+            else
                 greeting_hello();
         }
         atomic_store(&begun, 2);
@@ -79,14 +83,6 @@ static void count_missed(struct ring_shared *shared)
         atomic_fetch_add(&shared->dropped[EVENT_NONE], missed);
 }
 
-/* Pages of its own for the program's side of a ring. */
-static struct ring *new_ring(void)
-{
-    void *pages =
-        mmap(NULL, sizeof(struct ring), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return pages == MAP_FAILED ? NULL : pages;
-}
-
 /* Numbers given out before the fork keep their meaning. False: the recorder has accepted another
  * number of them than there are. */
 static bool inherit(struct ring *ring, const struct ring *from, uint32_t count)
@@ -101,18 +97,56 @@ static bool inherit(struct ring *ring, const struct ring *from, uint32_t count)
     return true;
 }
 
-static struct ring *attach(int fd, const struct ring *from, uint32_t count)
+static void publish(struct ring *ring)
 {
-    struct ring *ring = new_ring();
+    uint32_t number = atomic_load(&guest.generation) + 1;
+    bool first = !atomic_load(&guest.page->mapped);
+    ring->generation = number;
+    atomic_store_explicit(&ring->shared->attached, 1, memory_order_relaxed);
+    count_missed(ring->shared);
+    rings_add(ring, first);
+    atomic_store(&guest.ring, ring);
+    atomic_store(&guest.generation, number);
+    atomic_store(&guest.page->mapped, 1);
+}
+
+/* Holders do no more than a copy, but may have to wait for a processor. */
+static bool lock_patiently(struct arena *arena, struct arena_hold *hold)
+{
+    for (int i = 0; i < LOCK_TRIES; i++)
+        if (arena_lock(arena, hold))
+            return true;
+    return false;
+}
+
+/* From the ring before, of this process, to the next. */
+static enum guest_state succeed(struct ring *ring, struct ring *from)
+{
+    struct arena_hold hold;
+    if (!lock_patiently(&from->arena, &hold))
+        return GUEST_LATER;
+    bool whole = inherit(ring, from, 0);
+    if (whole)
+        publish(ring);
+    arena_unlock(&from->arena, &hold);
+    return whole ? GUEST_ON : GUEST_OFF;
+}
+
+static enum guest_state attach(int fd, struct ring *from, uint32_t count)
+{
+    struct ring *ring = rings_attach(fd);
+    enum guest_state state = GUEST_OFF;
     if (!ring)
-        return NULL;
-    if (ring_attach(ring, fd) == 0) {
-        if (inherit(ring, from, count))
-            return ring;
-        ring_detach(ring);
+        return GUEST_OFF;
+    if (atomic_load(&guest.page->mapped)) {
+        state = succeed(ring, from);
+    } else if (inherit(ring, from, count)) {
+        publish(ring);
+        state = GUEST_ON;
     }
-    munmap(ring, sizeof *ring);
-    return NULL;
+    if (state != GUEST_ON)
+        rings_drop(ring);
+    return state;
 }
 
 static bool is_over(const struct ring *ring)
@@ -133,7 +167,7 @@ static enum guest_state not_yet(int why)
 
 static enum guest_state map_ring(void)
 {
-    const struct ring *from = guest.ring; /* the parent's; or one from before this process slept */
+    struct ring *from = guest.ring; /* the parent's; or one from before this process slept */
     bool over = guest.armed && from && is_over(from);
     bool refer = from && from->key && !over && arena_can_continue(&from->arena);
     uint32_t count = refer ? arena_count(&from->arena) : 0;
@@ -142,15 +176,9 @@ static enum guest_state map_ring(void)
     int fd = greeting_fetch(refer ? from->key : 0, count);
     if (fd < 0)
         return not_yet(fd);
-    struct ring *ring = attach(fd, from, count);
+    enum guest_state state = attach(fd, from, count);
     syscall(SYS_close, fd);
-    if (!ring)
-        return GUEST_OFF;
-    atomic_store_explicit(&ring->shared->attached, 1, memory_order_relaxed);
-    count_missed(ring->shared);
-    guest.ring = ring;
-    atomic_fetch_add(&guest.generation, 1);
-    return GUEST_ON;
+    return state;
 }
 
 static uint64_t pause_ns(void)
@@ -166,6 +194,8 @@ static bool fetch(void)
 {
     fetching = true;
     enum guest_state state = map_ring();
+    if (guest.armed && atomic_load(&guest.page->mapped))
+        rings_give_back();
     fetching = false;
     if (state == GUEST_LATER)
         atomic_store(&guest.page->retry_ns, clock_now_ns() + pause_ns());
@@ -259,21 +289,23 @@ void guest_use_ring(struct ring_shared *shared)
 {
     static struct guest_page own;
     static struct ring ring;
+    uint32_t number = atomic_load(&guest.generation) + 1;
     intern_forget();
     if (shared)
         ring_use(&ring, shared);
+    ring.generation = number;
     guest.ring = shared ? &ring : NULL;
     if (guest.page != &own)
         guest.page = &own;
-    atomic_fetch_add(&guest.generation, 1);
+    atomic_store(&guest.generation, number);
+    atomic_store(&own.mapped, shared != NULL);
     atomic_store(&own.state, shared ? GUEST_ON : GUEST_OFF);
 }
 
 /* ---- every event ---- */
 
-static uint32_t this_thread(void)
+static uint32_t this_thread(uint32_t generation)
 {
-    uint32_t generation = atomic_load_explicit(&guest.generation, memory_order_relaxed);
     if (__builtin_expect(thread_generation != generation, 0)) {
         thread_id = (uint32_t)syscall(SYS_gettid);
         thread_generation = generation;
@@ -291,26 +323,29 @@ static void end_ring(const struct ring *ring)
         atomic_compare_exchange_strong(&guest.page->state, &on, GUEST_LATER);
 }
 
-bool guest_awake(void)
+uint32_t guest_awake(void)
 {
     if (atomic_load_explicit(&guest.page->state, memory_order_acquire) != GUEST_ON)
-        return false;
+        return 0;
     const struct ring *ring = guest.ring;
     if (__builtin_expect(!ring_recorder_died(ring->shared), 1))
-        return true;
+        return ring->generation;
     end_ring(ring);
-    return false;
+    return 0;
 }
 
 void guest_emit(struct event *event)
 {
-    event->thread = this_thread() & 0xffffff;
-    event->time_ns = ticks_now_ns(&guest.ring->shared->clock);
+    const struct ring *ring = atomic_load_explicit(&guest.ring, memory_order_acquire);
+    uint64_t only = event->word;
+    event->thread = this_thread(ring->generation) & 0xffffff;
+    event->time_ns = ticks_now_ns(&ring->shared->clock);
     /* A handler may have forked since guest_live: the child has another ring. */
     if (__builtin_expect(atomic_load_explicit(&guest.page->state, memory_order_relaxed) != GUEST_ON,
                          0))
         return;
-    const struct ring *ring = guest.ring;
+    if (__builtin_expect(only && only != ring->generation, 0))
+        return;
     if (__builtin_expect(ring_push(ring, event) == RING_OFF, 0))
         end_ring(ring);
 }

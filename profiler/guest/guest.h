@@ -20,8 +20,14 @@
  *        \--nobody listens--> LATER <--recorder gone-- ON
  *
  * While it sleeps guest_live is false, also for threads that meet another one which fetches: nobody
- * waits. A ring from before stays mapped, for a thread may be in the middle of a push; it is of no
- * other use, as its recorder is gone, but for the definitions: they keep their numbers in the next.
+ * waits. A ring from before stays mapped, for a thread may be in the middle of a push (rings.h).
+ *
+ * From one ring to the next. Definitions keep their numbers: the next ring begins with a copy of
+ * them, made under the lock of the old ring's, which is held until guest.ring is the next. Whoever
+ * defines looks under that lock whether its ring is still guest.ring (intern.c): so each number
+ * that was given out means the same in the next. An event says nothing of the ring it was thought
+ * for, unless its sender has told that ring something it depends on, or counts what it told: such
+ * an event carries the ring's number in `word` (guest_recording), and is dropped by another ring.
  *
  * Rules of this folder: no malloc, no stdio, no exit, no abort, nothing that is a cancellation
  * point; errno is left as it was; a lock is held for the length of a copy, and waits for it are
@@ -53,13 +59,14 @@ struct guest_page {
     _Atomic uint32_t has_cupti;   /* the CUPTI source was begun in this process: not in a child's */
     _Atomic uint32_t cuda_called; /* the driver called us in this process, whatever came of it */
     _Atomic uint32_t cupti_yields; /* torch.profiler's of this process that have not ended */
+    _Atomic uint32_t mapped;       /* guest.ring is this process's own: not its parent's */
 };
 
 struct guest {
     struct guest_page *page;     /* NULL until guest_init */
     struct ring *_Atomic ring;   /* in memory of its own, which stays: see ring.h. An armed program
                                     gets another one while its threads go on */
-    _Atomic uint32_t generation; /* counts rings: a thread's cached id is of one generation */
+    _Atomic uint32_t generation; /* counts rings; that of `ring`, and stored behind it */
     _Atomic uint64_t missed;     /* events that came while there was no answer yet; they are
                                     counted in the ring once there is one */
     bool armed;                  /* set once, by guest_init */
@@ -78,9 +85,10 @@ bool guest_start(void);
  * sent, each time. One listener; it may emit events. */
 void guest_at_wake(void (*woken)(void));
 
-/* Whether it is on, of an armed program; never fetches. Sees that the recorder died, which a ring
- * says only when it is full: the next recorder is not to wait for that. */
-bool guest_awake(void);
+/* The number of the ring, of an armed program that is on; else 0. Never fetches. Sees that the
+ * recorder died, which a ring says only when it is full: the next recorder is not to wait for that.
+ */
+uint32_t guest_awake(void);
 
 /* Lets a program (a test, a benchmark) be its own recorder: no socket, no fork. */
 void guest_use_ring(struct ring_shared *shared);
@@ -102,7 +110,14 @@ static inline bool guest_live_for_api(void)
     return true;
 }
 
-/* Stamps time and thread, and pushes. The caller filled in everything else and asked guest_live. */
+/* The number of the ring, once guest_live. Its ring is guest.ring or was: never one to come. */
+static inline uint32_t guest_recording(void)
+{
+    return atomic_load_explicit(&guest.generation, memory_order_acquire);
+}
+
+/* Stamps time and thread, and pushes. The caller filled in everything else and asked guest_live;
+ * `word` is 0, or the number of the only ring that the event is for. */
 void guest_emit(struct event *event);
 
 #endif

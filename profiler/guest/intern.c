@@ -1,6 +1,7 @@
 /*
  * intern.c - see intern.h. Readers take no lock; a writer holds the arena's lock while it looks
- * again, defines and enters.
+ * again, defines and enters. The lock is that of guest.ring, which nobody changes while it is held
+ * (guest.h): so one writer at a time is at the table, too.
  */
 #include "intern.h"
 
@@ -44,10 +45,11 @@ static uint64_t hash_of(uint32_t kind, const void *payload, size_t bytes)
     return hash ? hash : 1;
 }
 
-static bool same(const struct entry *entry, uint32_t kind, const void *payload, size_t bytes)
+static bool same(const struct ring *ring, const struct entry *entry, uint32_t kind,
+                 const void *payload, size_t bytes)
 {
     struct arena_record header;
-    const char *known = arena_at(&guest.ring->arena, (uint64_t)entry->at * 8, &header);
+    const char *known = arena_at(&ring->arena, (uint64_t)entry->at * 8, &header);
     return known && header.kind == kind && header.bytes == bytes &&
            memcmp(known, payload, bytes) == 0;
 }
@@ -57,8 +59,9 @@ static uint64_t place(uint32_t number, uint64_t at)
     return number | at << 32;
 }
 
-static uint64_t find(struct table *in, uint64_t hash, uint32_t kind, const void *payload,
-                     size_t bytes)
+/* A place means the same in each ring that has it; in one that has not, nothing is there. */
+static uint64_t find(const struct ring *ring, struct table *in, uint64_t hash, uint32_t kind,
+                     const void *payload, size_t bytes)
 {
     if (!in)
         return 0;
@@ -66,7 +69,7 @@ static uint64_t find(struct table *in, uint64_t hash, uint32_t kind, const void 
         uint64_t seen = atomic_load_explicit(&in->entries[at].hash, memory_order_acquire);
         if (seen == 0)
             return 0;
-        if (seen == hash && same(&in->entries[at], kind, payload, bytes))
+        if (seen == hash && same(ring, &in->entries[at], kind, payload, bytes))
             return place(in->entries[at].number, in->entries[at].at);
     }
 }
@@ -111,30 +114,45 @@ static struct table *with_room(void)
     return bigger;
 }
 
-static uint64_t define(uint64_t hash, enum arena_kind kind, const void *payload, size_t bytes)
+static uint64_t define(struct ring *ring, uint64_t hash, enum arena_kind kind, const void *payload,
+                       size_t bytes)
 {
     uint64_t offset = 0;
     struct table *in = with_room();
-    uint64_t known = find(in, hash, kind, payload, bytes); /* another thread was first */
+    uint64_t known = find(ring, in, hash, kind, payload, bytes); /* another thread was first */
     if (known)
         return known;
-    uint32_t number = arena_append(&guest.ring->arena, kind, payload, bytes, &offset);
+    uint32_t number = arena_append(&ring->arena, kind, payload, bytes, &offset);
     if (number && in)
         enter(in, hash, number, (uint32_t)(offset / 8));
     return place(number, number ? offset / 8 : 0);
+}
+
+/* In the ring that still is the guest's once its lock is held. A handler that forked meanwhile left
+ * the child with its parent's, in whose memory it has nothing to write. */
+static uint64_t define_in_ring(uint64_t hash, enum arena_kind kind, const void *payload,
+                               size_t bytes)
+{
+    struct arena_hold hold;
+    uint64_t number = 0;
+    for (bool is_it = false; !is_it;) {
+        struct ring *ring = guest.ring;
+        if (!arena_lock(&ring->arena, &hold))
+            return 0;
+        is_it = ring == guest.ring;
+        if (is_it && atomic_load(&guest.page->mapped))
+            number = define(ring, hash, kind, payload, bytes);
+        arena_unlock(&ring->arena, &hold);
+    }
+    return number;
 }
 
 uint64_t intern_place(enum arena_kind kind, const void *payload, size_t bytes)
 {
     uint64_t hash = hash_of(kind, payload, bytes);
     struct table *in = atomic_load_explicit(&table, memory_order_acquire);
-    uint64_t known = find(in, hash, kind, payload, bytes);
-    struct arena_hold hold;
-    if (known || !arena_lock(&guest.ring->arena, &hold))
-        return known;
-    known = define(hash, kind, payload, bytes);
-    arena_unlock(&guest.ring->arena, &hold);
-    return known;
+    uint64_t known = find(guest.ring, in, hash, kind, payload, bytes);
+    return known ? known : define_in_ring(hash, kind, payload, bytes);
 }
 
 uint32_t intern(enum arena_kind kind, const void *payload, size_t bytes)
@@ -144,10 +162,11 @@ uint32_t intern(enum arena_kind kind, const void *payload, size_t bytes)
 
 uint32_t intern_frames_of(uint64_t site, uint32_t *frames, uint32_t max)
 {
+    const struct ring *ring = guest.ring;
     struct arena_record header;
     if (site >> 32 == 0)
         return 0;
-    const char *record = arena_at(&guest.ring->arena, (site >> 32) * 8, &header);
+    const char *record = arena_at(&ring->arena, (site >> 32) * 8, &header);
     if (!record || header.kind != ARENA_SITE)
         return 0;
     uint32_t count = header.bytes / (uint32_t)sizeof *frames;
@@ -158,7 +177,7 @@ uint32_t intern_frames_of(uint64_t site, uint32_t *frames, uint32_t max)
 
 uint32_t intern_known_string(const char *text, size_t bytes)
 {
-    return (uint32_t)find(atomic_load_explicit(&table, memory_order_acquire),
+    return (uint32_t)find(guest.ring, atomic_load_explicit(&table, memory_order_acquire),
                           hash_of(ARENA_STRING, text, bytes), ARENA_STRING, text, bytes);
 }
 

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -21,6 +22,8 @@
 #include "fake_recorder.h"
 #include "greeting_peer.h"
 #include "guest_support.h"
+#include "intern.h"
+#include "ring_fast.h"
 
 /* guest_init has run in the constructor, without a recorder: a new image would begin anew. The test
  * gives it one by executing itself with the case's name. */
@@ -373,6 +376,187 @@ TEST(an_armed_program_sleeps_until_somebody_listens)
     CHECK_INT(status, 0);
 }
 
+/* ---- armed: from one ring to the next ---- */
+
+static void *mark_until_on(void *api)
+{
+    mark_until(api, GUEST_ON);
+    return NULL;
+}
+
+static _Atomic uint32_t late;
+
+static void *define_late(void *unused)
+{
+    (void)unused;
+    while (!atomic_load(&late)) /* 0: the lock was not had in time */
+        atomic_store(&late, intern_string("late"));
+    return NULL;
+}
+
+static void wait_while_fetching_or_on(enum guest_state other)
+{
+    while (atomic_load(&guest.page->state) == other)
+        usleep(100);
+}
+
+/* One thread is in the middle of a definition when another one gets the next ring: the first has
+ * the old arena's lock, as if it was copying. */
+static void define_across(const struct tidemark_api *api)
+{
+    pthread_t fetches, defines;
+    struct arena_hold hold;
+    struct ring *old = guest.ring;
+    union {
+        const struct tidemark_api *api;
+        void *argument;
+    } pass = {api};
+    while (!arena_lock(&old->arena, &hold))
+        ;
+    REQUIRE(pthread_create(&fetches, NULL, mark_until_on, pass.argument) == 0);
+    wait_while_fetching_or_on(GUEST_LATER);
+    REQUIRE(pthread_create(&defines, NULL, define_late, NULL) == 0);
+    for (int i = 0; i < 20 && atomic_load(&guest.page->state) != GUEST_ON; i++)
+        usleep(1000);
+    CHECK_INT(atomic_load(&guest.page->state), GUEST_FETCHING); /* not before it is done */
+    arena_append(&old->arena, ARENA_STRING, "early", 5, NULL);
+    arena_unlock(&old->arena, &hold);
+    pthread_join(fetches, NULL);
+    pthread_join(defines, NULL);
+    CHECK(guest.ring != old);
+    CHECK_INT(atomic_load(&old->arena.lock), 0);
+    CHECK_INT(atomic_load(&guest.ring->arena.lock), 0);
+    CHECK_INT(arena_count(&old->arena) <= arena_count(&guest.ring->arena), true);
+    CHECK(arena_is_valid(&guest.ring->arena));
+}
+
+static void be_between(void)
+{
+    const struct tidemark_api *api = tidemark_attach(TIDEMARK_API_VERSION);
+    REQUIRE(write(STDOUT_FILENO, "+", 1) == 1);
+    mark_until(api, GUEST_ON);
+    api->mark("recorded", 1);
+    mark_until(api, GUEST_LATER);
+    REQUIRE(write(STDOUT_FILENO, "+", 1) == 1);
+    define_across(api);
+    struct event event = {.kind = EVENT_MARK, .name = atomic_load(&late), .a = 7};
+    guest_emit(&event);
+    api->mark("recorded", 2);
+    mark_until(api, GUEST_LATER);
+}
+
+/* Runs a case of an armed program with two recordings. */
+static void record_twice(const char *name, struct fake_recorder *first,
+                         struct fake_recorder *second)
+{
+    char text[64];
+    int said, status = -1;
+    snprintf(text, sizeof text, "tidemark-test-armed-%d", (int)getpid());
+    setenv(HELLO_ENV, text, 1);
+    setenv(HELLO_ARMED_ENV, "1", 1);
+    pid_t child = start_armed(name, &said);
+    wait_until_asleep(said);
+    fake_start(first, "armed");
+    check_recording(first, 1);
+    fake_stop(first);
+    wait_until_asleep(said);
+    fake_start(second, "armed");
+    check_recording(second, 2);
+    fake_stop(second);
+    waitpid(child, &status, 0);
+    CHECK_INT(status, 0);
+}
+
+TEST(a_definition_is_in_one_ring_and_in_the_next)
+{
+    static struct fake_recorder first, second;
+    if (in_the_program()) {
+        be_between();
+        return;
+    }
+    record_twice("a_definition_is_in_one_ring_and_in_the_next", &first, &second);
+    struct ring_shared *ring = second.said[1].ring;
+    uint32_t count = 0, early = 0;
+    for (uint32_t number = 1; number <= 16; number++) {
+        count += strcmp(string_of(ring, number), "late") == 0;
+        early += strcmp(string_of(ring, number), "early") == 0;
+    }
+    CHECK_INT(count, 1);
+    CHECK_INT(early, 1);
+}
+
+/* What of a mapping lies in memory, whoever brought it there. */
+static size_t pages_of(const void *from, size_t bytes)
+{
+    static unsigned char in[1 << 16];
+    size_t count = 0, pages = (bytes + 4095) / 4096;
+    union {
+        const void *from;
+        void *address;
+    } at = {from};
+    REQUIRE(pages <= sizeof in && mincore(at.address, bytes, in) == 0);
+    for (size_t i = 0; i < pages; i++)
+        count += in[i] & 1;
+    return count;
+}
+
+static void fill_the_ring(const struct tidemark_api *api)
+{
+    char text[64];
+    for (int i = 0; i < 1000; i++) {
+        snprintf(text, sizeof text, "a name that takes some room in the arena %d", i);
+        api->mark(text, i);
+    }
+}
+
+static void be_recorded_twice(bool forks)
+{
+    const struct tidemark_api *api = tidemark_attach(TIDEMARK_API_VERSION);
+    REQUIRE(write(STDOUT_FILENO, "+", 1) == 1);
+    mark_until(api, GUEST_ON);
+    const struct ring *old = guest.ring;
+    size_t events = (old->mask + 1) * sizeof *old->slots;
+    fill_the_ring(api);
+    if (forks && fork() == 0)
+        _exit(0);
+    CHECK(pages_of(old->slots, events) > 8 && pages_of(old->arena.base, old->arena.bytes) > 8);
+    api->mark("recorded", 1);
+    mark_until(api, GUEST_LATER);
+    for (; pages_of(old->slots, events); usleep(1000)) /* once the recorder is gone */
+        api->mark("asleep", 0);
+    CHECK(pages_of(old->arena.base, old->arena.bytes) > 8);
+    REQUIRE(write(STDOUT_FILENO, "+", 1) == 1);
+    mark_until(api, GUEST_ON);
+    CHECK(guest.ring != old);
+    CHECK_INT(pages_of(old->arena.base, old->arena.bytes) == 0, !forks);
+    CHECK(intern_known_string("recorded", 8) != 0);
+    struct event event = {.kind = EVENT_MARK};
+    CHECK_INT(ring_push(old, &event), RING_OFF); /* by a thread that was in the middle of it */
+    api->mark("recorded", 2);
+    mark_until(api, GUEST_LATER);
+}
+
+TEST(the_memory_of_a_ring_is_given_back)
+{
+    static struct fake_recorder first, second;
+    if (in_the_program()) {
+        be_recorded_twice(false);
+        return;
+    }
+    record_twice("the_memory_of_a_ring_is_given_back", &first, &second);
+}
+
+/* Which has the same memory, and has copied nothing yet. */
+TEST(definitions_stay_for_a_child)
+{
+    static struct fake_recorder first, second;
+    if (in_the_program()) {
+        be_recorded_twice(true);
+        return;
+    }
+    record_twice("definitions_stay_for_a_child", &first, &second);
+}
+
 TEST(a_sandbox_without_sockets_turns_it_off)
 {
     if (in_the_program()) {
@@ -635,6 +819,8 @@ TEST(only_a_whole_map_gives_everybody_a_number)
 }
 
 TEST_MAIN(TEST_CASE(an_armed_program_sleeps_until_somebody_listens),
+          TEST_CASE(a_definition_is_in_one_ring_and_in_the_next),
+          TEST_CASE(the_memory_of_a_ring_is_given_back), TEST_CASE(definitions_stay_for_a_child),
           TEST_CASE(hello_first_ring_at_the_first_event), TEST_CASE(a_forked_child_is_born_anew),
           TEST_CASE(a_child_goes_on_with_its_parents_numbers),
           TEST_CASE(a_recorder_that_counts_otherwise_is_not_believed),

@@ -77,8 +77,9 @@ int probe_begin_child(void)
         return -1;
     ring_use(&child, ring);
     arena_inherit(&child.arena, &guest.ring->arena);
+    child.generation = atomic_load(&guest.generation) + 1;
     guest.ring = &child;
-    atomic_fetch_add(&guest.generation, 1);
+    atomic_store(&guest.generation, child.generation);
     arena_reader_init(&seen.reader, ring);
     return 0;
 }
