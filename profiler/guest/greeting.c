@@ -139,20 +139,36 @@ static bool is_its_door(int fd)
     return path > name && memcmp(peer.sun_path + path - name, address.sun_path + 1, name) == 0;
 }
 
+/* Of an armed program anybody may listen at the name, and leave the queue full. */
+static bool may_wait(const struct sockaddr_un *to)
+{
+    return !armed || to == &door;
+}
+
+/* The queue is full: where others are asked in turns, that is an answer like another. */
+static int failure_of(const struct sockaddr_un *to, int failed)
+{
+    return may_wait(to) ? failed : -1;
+}
+
 /* A connection on which no call waits for more than a second, or a failure. */
 static int dial(const struct sockaddr_un *to, socklen_t bytes)
 {
     struct timeval second = {1, 0};
-    int fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    int wait = may_wait(to) ? 0 : SOCK_NONBLOCK;
+    int fd = (int)syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | wait, 0);
     if (fd < 0)
         return -1;
     syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof second);
     syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof second);
     int failed = connect_to(fd, to, bytes);
-    if (!failed && (to != &door || is_its_door(fd)) && greeting_peer_is_ours(fd))
+    if (!failed && (to != &door || is_its_door(fd)) && greeting_peer_is_ours(fd)) {
+        if (wait) /* the recorder's answer is worth it */
+            syscall(SYS_fcntl, fd, F_SETFL, 0);
         return fd;
+    }
     syscall(SYS_close, fd);
-    return failed ? failed : -1;
+    return failed ? failure_of(to, failed) : -1;
 }
 
 /* Who said hello by the name is not known at the door yet. */

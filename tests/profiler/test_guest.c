@@ -9,13 +9,16 @@
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -557,6 +560,53 @@ TEST(definitions_stay_for_a_child)
     record_twice("definitions_stay_for_a_child", &first, &second);
 }
 
+/* The recorder's socket of an armed program is anybody's. Here it is one that nobody serves, and
+ * whose queue is full: connect() would wait. */
+static _Atomic int waiting_connects;
+
+long __wrap_syscall(long number, ...);
+long __real_syscall(long number, ...);
+
+long __wrap_syscall(long number, ...)
+{
+    long of[6];
+    va_list list;
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        of[i] = va_arg(list, long);
+    va_end(list);
+    if (number == SYS_connect && !(fcntl((int)of[0], F_GETFL) & O_NONBLOCK))
+        waiting_connects++;
+    return __real_syscall(number, of[0], of[1], of[2], of[3], of[4], of[5]);
+}
+
+TEST(an_armed_program_does_not_wait_at_the_door)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const char *name = "an_armed_program_does_not_wait_at_the_door";
+    if (in_the_program()) {
+        const struct tidemark_api *api = tidemark_attach(TIDEMARK_API_VERSION);
+        for (int i = 0; i < 3; i++) {
+            api->mark("somebody", 1);
+            CHECK_INT(atomic_load(&guest.page->state), GUEST_LATER);
+            atomic_store(&guest.page->retry_ns, 1);
+        }
+        CHECK_INT(atomic_load(&waiting_connects), 0);
+        return;
+    }
+    snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "tidemark-test-deaf-%d",
+             (int)getpid());
+    setenv(HELLO_ENV, address.sun_path + 1, 1);
+    setenv(HELLO_ARMED_ENV, "1", 1);
+    socklen_t size =
+        (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(address.sun_path + 1));
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    REQUIRE(fd >= 0 && bind(fd, (struct sockaddr *)&address, size) == 0 && listen(fd, 0) == 0);
+    int filler = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    REQUIRE(connect(filler, (struct sockaddr *)&address, size) == 0);
+    CHECK_INT(run_program(name), 0);
+}
+
 TEST(a_sandbox_without_sockets_turns_it_off)
 {
     if (in_the_program()) {
@@ -821,6 +871,7 @@ TEST(only_a_whole_map_gives_everybody_a_number)
 TEST_MAIN(TEST_CASE(an_armed_program_sleeps_until_somebody_listens),
           TEST_CASE(a_definition_is_in_one_ring_and_in_the_next),
           TEST_CASE(the_memory_of_a_ring_is_given_back), TEST_CASE(definitions_stay_for_a_child),
+          TEST_CASE(an_armed_program_does_not_wait_at_the_door),
           TEST_CASE(hello_first_ring_at_the_first_event), TEST_CASE(a_forked_child_is_born_anew),
           TEST_CASE(a_child_goes_on_with_its_parents_numbers),
           TEST_CASE(a_recorder_that_counts_otherwise_is_not_believed),
