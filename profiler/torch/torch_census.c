@@ -32,9 +32,13 @@ struct part {
     struct entry *table;
     uint64_t capacity, count;
     uint64_t told_blocks, told_bytes; /* to that ring */
+    struct part *_Atomic next;        /* which took the place of this one; set once */
+    _Atomic uintptr_t holder;         /* a thread's own address; 0: none */
+    uint32_t since; /* 1 + generation of the ring when it took the place; 0: it took none */
 };
 
 static struct part *parts; /* CENSUS_PARTS; NULL: nobody armed the program */
+static __thread char myself;
 
 bool census_begin(void)
 {
@@ -59,7 +63,11 @@ bool census_is_kept(void)
 
 /* ---- the lock ---- */
 
-/* Bounded: a signal handler may have interrupted its own thread in here. */
+static bool is_mine(const struct part *part)
+{
+    return atomic_load_explicit(&part->holder, memory_order_relaxed) == (uintptr_t)&myself;
+}
+
 static bool wait_for(struct part *part)
 {
     uint64_t deadline = clock_now_ns() + PATIENCE_NS;
@@ -71,7 +79,7 @@ static bool wait_for(struct part *part)
     return true;
 }
 
-static bool take(struct part *part)
+static bool lock(struct part *part)
 {
     for (int i = 0; i < SPINS; i++) {
         uint32_t none = 0;
@@ -79,13 +87,58 @@ static bool take(struct part *part)
                                                   memory_order_relaxed))
             return true;
     }
-    return wait_for(part);
+    return !is_mine(part) && wait_for(part);
+}
+
+static void unlock(struct part *part)
+{
+    if (atomic_exchange_explicit(&part->lock, 0, memory_order_release) == 2)
+        futex_wake_all(&part->lock);
 }
 
 static void give(struct part *part)
 {
-    if (atomic_exchange_explicit(&part->lock, 0, memory_order_release) == 2)
-        futex_wake_all(&part->lock);
+    atomic_store_explicit(&part->holder, 0, memory_order_relaxed);
+    unlock(part);
+}
+
+/* Puts an empty part in the place of one whose lock was left. A child begins without it. */
+static bool replace(struct part *left)
+{
+    struct part *none = NULL;
+    void *memory =
+        mmap(NULL, sizeof *left, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return false;
+    struct part *fresh = memory;
+    fresh->since = guest_recording() + 1;
+    if (left->told == guest_recording()) {
+        fresh->told = left->told;
+        fresh->told_blocks = left->told_blocks;
+        fresh->told_bytes = left->told_bytes;
+    }
+    if (!atomic_compare_exchange_strong(&left->next, &none, fresh))
+        munmap(memory, sizeof *left);
+    return true;
+}
+
+/* The one that is in use, locked; NULL: there is no memory for one. */
+static struct part *take(struct part *part)
+{
+    for (;;) {
+        struct part *next = atomic_load_explicit(&part->next, memory_order_acquire);
+        if (next) {
+            part = next;
+        } else if (!lock(part)) {
+            if (!replace(part))
+                return NULL;
+        } else if (atomic_load(&part->next)) {
+            unlock(part);
+        } else {
+            atomic_store_explicit(&part->holder, (uintptr_t)&myself, memory_order_relaxed);
+            return part;
+        }
+    }
 }
 
 /* ---- the table ---- */
@@ -137,15 +190,15 @@ static bool make_room(struct part *part)
 }
 
 /* Those behind it, up to the next free one, move up where that brings them nearer to their home. */
-static void drop(struct part *part, uint64_t addr)
+static bool drop(struct part *part, uint64_t addr)
 {
     uint64_t mask = part->capacity - 1;
     if (!part->capacity)
-        return;
+        return false;
     uint64_t hole = home_of(part, addr);
     while (part->table[hole].addr != addr) {
         if (!part->table[hole].addr)
-            return;
+            return false;
         hole = (hole + 1) & mask;
     }
     for (uint64_t at = (hole + 1) & mask; part->table[at].addr; at = (at + 1) & mask) {
@@ -157,16 +210,18 @@ static void drop(struct part *part, uint64_t addr)
     }
     part->table[hole].addr = 0;
     part->count--;
+    return true;
 }
 
 /* ---- telling ---- */
 
-static void tell_block(const struct entry *entry, uint32_t site)
+static void tell_block(const struct entry *entry, uint32_t site, uint32_t generation)
 {
     const struct arena_heap heap = {.device_kind = entry->device_kind,
                                     .device_index = entry->device_index,
                                     .stream = entry->stream};
     struct event event = {
+        .word = generation,
         .kind = EVENT_BLOCK_ALLOC,
         .heap = intern(ARENA_HEAP, &heap, sizeof heap) & EVENT_MAX_HEAP,
         .site = site,
@@ -185,33 +240,46 @@ static void tell(struct part *part, uint32_t generation)
     for (uint64_t i = 0; i < part->capacity; i++) {
         if (!part->table[i].addr)
             continue;
-        tell_block(&part->table[i], site);
+        tell_block(&part->table[i], site, generation);
         part->told_blocks++;
         part->told_bytes += part->table[i].bytes;
     }
     part->told = generation;
 }
 
-bool census_note(uint64_t addr, int64_t bytes, const struct arena_heap *heap)
+/* Of a block that goes: whether a recording can have been told that it came. */
+static bool is_known(struct part *part, uint64_t addr, uint32_t generation)
 {
-    struct part *part = part_of(addr);
-    int saved = errno;
-    bool taken = take(part), awake = guest_awake();
-    uint32_t generation = atomic_load(&guest.generation);
-    if (taken && awake && part->told != generation)
-        tell(part, generation);
-    if (taken && addr && bytes < 0)
-        drop(part, addr);
-    else if (taken && addr && make_room(part))
-        put(part, &(struct entry){addr, (uint64_t)bytes, heap->stream, heap->device_kind,
-                                  heap->device_index});
-    if (taken)
-        give(part);
-    errno = saved;
-    return awake;
+    return drop(part, addr) || !part->since || part->since == generation + 1;
 }
 
-static void say(const char *key, uint64_t number)
+/* Under the part's lock. */
+static uint32_t note(struct part *part, const struct entry *entry, bool goes)
+{
+    uint32_t generation = guest_awake();
+    if (generation && part->told != generation)
+        tell(part, generation);
+    if (goes)
+        return is_known(part, entry->addr, generation) ? generation : 0;
+    if (make_room(part))
+        put(part, entry);
+    return generation;
+}
+
+uint32_t census_note(uint64_t addr, int64_t bytes, const struct arena_heap *heap)
+{
+    const struct entry entry = {addr, (uint64_t)bytes, heap->stream, heap->device_kind,
+                                heap->device_index};
+    int saved = errno;
+    struct part *part = addr ? take(part_of(addr)) : NULL;
+    uint32_t generation = part ? note(part, &entry, bytes < 0) : guest_awake();
+    if (part)
+        give(part);
+    errno = saved;
+    return generation;
+}
+
+static void say(const char *key, uint64_t number, uint32_t generation)
 {
     char text[64], digits[NUMBER_MAX];
     size_t used = strlen(key), count = 0;
@@ -222,35 +290,45 @@ static void say(const char *key, uint64_t number)
     while (count)
         text[used++] = digits[--count];
     text[used] = '\0';
-    struct event event = {
-        .kind = EVENT_MARK, .flags = EVENT_F_SETTING, .name = intern_string(text)};
+    struct event event = {.word = generation,
+                          .kind = EVENT_MARK,
+                          .flags = EVENT_F_SETTING,
+                          .name = intern_string(text)};
     guest_emit(&event);
 }
 
 void census_tell(void)
 {
     uint64_t blocks = 0, bytes = 0;
-    uint32_t generation = atomic_load(&guest.generation);
-    for (uint32_t i = 0; i < CENSUS_PARTS && guest_awake(); i++) {
-        struct part *part = &parts[i];
-        if (!take(part))
+    uint32_t generation = guest_awake();
+    for (uint32_t i = 0; i < CENSUS_PARTS && generation; i++) {
+        struct part *part = take(&parts[i]);
+        if (!part)
             continue;
         if (part->told != generation)
             tell(part, generation);
         blocks += part->told_blocks;
         bytes += part->told_bytes;
         give(part);
+        generation = guest_awake() == generation ? generation : 0;
     }
-    if (!blocks || !guest_awake())
+    if (!blocks || !generation)
         return;
-    say("earlier_blocks=", blocks);
-    say("earlier_bytes=", bytes);
+    say("earlier_blocks=", blocks, generation);
+    say("earlier_bytes=", bytes, generation);
+}
+
+static uint64_t count_of(const struct part *part)
+{
+    for (struct part *next = atomic_load(&part->next); next; next = atomic_load(&part->next))
+        part = next;
+    return part->count;
 }
 
 uint64_t census_count(void)
 {
     uint64_t count = 0;
     for (uint32_t i = 0; i < CENSUS_PARTS; i++)
-        count += parts[i].count;
+        count += count_of(&parts[i]);
     return count;
 }

@@ -16,7 +16,15 @@
  *     it came or went afterwards                         its event follows what was told
  *
  * Whoever reports a block under a ring that does not have the part yet tells it first. The thread
- * that found the recorder tells all of them.
+ * that found the recorder tells all of them. What is told, and the event that follows, is for that
+ * ring alone (guest.h).
+ *
+ * A lock may be left behind: a signal's handler jumped out of here, or its thread was cancelled.
+ * Who waited for it a second, or finds that it was its own thread, puts another part behind this
+ * one (`next`), empty; from then on nobody looks at the left one any more, of which only the one
+ * who held it may still write. Blocks that the left one knew are missing among what lived before.
+ * When they go, that is sent to the recording that went on then, which may have been told of them,
+ * and to no later one.
  *
  * A table is open addressing with linear probing; an entry without an address is free, and at most
  * half are used. It grows by a mapping of twice the size. A child begins with none: the parts are
@@ -38,9 +46,9 @@
 /* Of an armed program, before its first block. */
 bool census_begin(void);
 bool census_is_kept(void);
-/* A block comes (bytes > 0) or goes (bytes < 0; stream is not looked at). True: a recording has
- * what lived before, and its event is to be sent. */
-bool census_note(uint64_t addr, int64_t bytes, const struct arena_heap *heap);
+/* A block comes (bytes > 0) or goes (bytes < 0; stream is not looked at). The number of the ring
+ * that has what lived before, and is to be sent its event; 0: none. */
+uint32_t census_note(uint64_t addr, int64_t bytes, const struct arena_heap *heap);
 /* To the ring that the guest has. Tells parts that nobody told yet, and how much it was in all. */
 void census_tell(void);
 /* Blocks that live; for tests. */

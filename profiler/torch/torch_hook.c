@@ -132,10 +132,11 @@ struct report {
     struct c10_device device;
 };
 
-static void emit_alloc(const struct report *report, uint32_t flags)
+static void emit_alloc(const struct report *report, uint32_t flags, uint32_t recording)
 {
     uint32_t module, site = site_of_block(&module);
     struct event event = {
+        .word = recording,
         .kind = EVENT_BLOCK_ALLOC,
         .flags = flags & 0xff,
         .heap = heap_of(&heap_of_alloc, report->device, stream_of(report->device)) & EVENT_MAX_HEAP,
@@ -153,9 +154,10 @@ static void emit_alloc(const struct report *report, uint32_t flags)
 }
 
 /* The thread that frees may be on another stream than the block: its heap is found by address. */
-static void emit_free(const struct report *report, uint32_t flags)
+static void emit_free(const struct report *report, uint32_t flags, uint32_t recording)
 {
     struct event event = {
+        .word = recording,
         .kind = EVENT_BLOCK_FREE,
         .flags = flags & 0xff,
         .heap = heap_of(&heap_of_free, report->device, 0) & EVENT_MAX_HEAP,
@@ -170,8 +172,8 @@ static void emit_free(const struct report *report, uint32_t flags)
         occasion_block(event.time_ns);
 }
 
-/* What lives has to be known before somebody records. */
-static __attribute__((noinline)) bool note_in_census(const struct report *report)
+/* What lives has to be known before somebody records. The recording that is to have the event. */
+static __attribute__((noinline)) uint32_t note_in_census(const struct report *report)
 {
     const struct arena_heap heap = {
         .device_kind = kind_of(report->device),
@@ -187,8 +189,9 @@ static void take(struct report report)
     if (report.size == 0)
         return;
     bool live = recording();
+    uint32_t only = 0;
     if (__builtin_expect(census_is_kept(), 0))
-        live = note_in_census(&report);
+        live = (only = note_in_census(&report)) != 0;
     if (!live)
         return;
     if (!totals)
@@ -198,9 +201,9 @@ static void take(struct report report)
     if (report.size > 0 && report.device.type == C10_CUDA)
         stand_in_fresh((uint64_t)(uintptr_t)report.ptr, (uint64_t)report.size);
     if (report.size > 0)
-        emit_alloc(&report, totals ? EVENT_F_TOTALS : 0);
+        emit_alloc(&report, totals ? EVENT_F_TOTALS : 0, only);
     else
-        emit_free(&report, totals ? EVENT_F_TOTALS : 0);
+        emit_free(&report, totals ? EVENT_F_TOTALS : 0, only);
 }
 
 static void take_oom(const struct report *report)

@@ -2,8 +2,11 @@
  * test_torch_census.c - the blocks that live, kept while nobody records and told to who does.
  */
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -134,9 +137,11 @@ static _Atomic uint32_t begun;
 
 static void note_and_send(uint64_t addr, int64_t bytes, uint32_t heap)
 {
-    if (!census_note(addr, bytes, &cpu))
+    uint32_t recording = census_note(addr, bytes, &cpu);
+    if (!recording)
         return;
-    struct event event = {.kind = bytes > 0 ? EVENT_BLOCK_ALLOC : EVENT_BLOCK_FREE,
+    struct event event = {.word = recording,
+                          .kind = bytes > 0 ? EVENT_BLOCK_ALLOC : EVENT_BLOCK_FREE,
                           .heap = heap & EVENT_MAX_HEAP,
                           .addr = addr,
                           .size = (uint64_t)llabs(bytes)};
@@ -208,6 +213,129 @@ TEST(a_child_begins_with_none)
     CHECK_INT(census_count(), 1);
 }
 
+/* A thread that stands between the two while one recording ends and another begins. */
+TEST(an_event_is_for_the_recording_that_was_asked_about)
+{
+    struct event events[16];
+    arm();
+    struct own_recorder own = come(6);
+    struct event event = {.kind = EVENT_BLOCK_ALLOC, .heap = 1, .addr = 0x1000, .size = 64};
+    event.word = census_note(0x1000, 64, &cpu);
+    REQUIRE(event.word != 0);
+    guest_use_ring(NULL);
+    own = come(6);
+    census_tell(); /* with the block */
+    guest_emit(&event);
+    REQUIRE(drain(&own, events, 16) == 3);
+    CHECK_INT(setting(&own, &events[1], "earlier_blocks="), 1);
+    event.word = census_note(0x1000, -64, &cpu);
+    event.kind = EVENT_BLOCK_FREE;
+    guest_emit(&event);
+    CHECK_INT(drain(&own, events, 16), 1);
+    guest_use_ring(NULL);
+}
+
+/* ---- a lock that is left ---- */
+
+static sigjmp_buf out_of_it;
+
+static void jump(int number)
+{
+    siglongjmp(out_of_it, number);
+}
+
+/* Blocks of one part, so many that telling them fills the ring, in which nobody makes room: there
+ * the handler finds it. */
+static uint64_t fill_a_part(uint64_t *first, uint64_t *more)
+{
+    uint64_t count = 0;
+    for (uint64_t addr = 0x10000; count < 100; addr += 16) {
+        uint64_t hash = (addr >> 4) * 0x9e3779b97f4a7c15ull;
+        if ((hash ^ hash >> 32) % CENSUS_PARTS != 7)
+            continue;
+        if (count++)
+            census_note(*more, 64, &cpu);
+        else
+            *first = addr;
+        *more = addr;
+    }
+    return count - 1;
+}
+
+static void *leave_it(void *more)
+{
+    struct itimerval soon = {.it_value = {.tv_usec = 20000}}, never = {0};
+    sigset_t alarm;
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    if (sigsetjmp(out_of_it, 1) == 0) {
+        pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
+        setitimer(ITIMER_REAL, &soon, NULL);
+        census_note(*(uint64_t *)more, 64, &cpu);
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    pthread_sigmask(SIG_BLOCK, &alarm, NULL);
+    return NULL;
+}
+
+/* Blocks that come afterwards are known, and the next recording is told of them. */
+static void go_on_after(uint64_t first, uint64_t more, uint64_t before)
+{
+    static struct event events[256];
+    uint64_t known = census_count();
+    bool left = known == 1; /* or not, on a machine with more to do */
+    CHECK(left || known == before + 1);
+    guest_use_ring(NULL);
+    for (int i = 0; i < 1000; i++) {
+        census_note(more, -64, &cpu);
+        census_note(more, 64, &cpu);
+    }
+    CHECK_INT(census_count(), known);
+    struct own_recorder own = come(8);
+    census_tell();
+    size_t n = drain(&own, events, 256);
+    REQUIRE(n >= 3);
+    CHECK_INT(setting(&own, &events[n - 2], "earlier_blocks="), known);
+    CHECK(left == (census_note(first, -64, &cpu) == 0)); /* nobody was told that it came */
+    CHECK(census_note(more, -64, &cpu) != 0);
+    guest_use_ring(NULL);
+}
+
+static void leave_by(bool other_thread)
+{
+    uint64_t first = 0, more = 0;
+    pthread_t thread;
+    arm();
+    signal(SIGALRM, jump);
+    uint64_t before = fill_a_part(&first, &more);
+    come(6);
+    if (other_thread) {
+        sigset_t alarm;
+        sigemptyset(&alarm);
+        sigaddset(&alarm, SIGALRM);
+        pthread_sigmask(SIG_BLOCK, &alarm, NULL);
+        REQUIRE(pthread_create(&thread, NULL, leave_it, &more) == 0);
+        pthread_join(thread, NULL);
+    } else {
+        leave_it(&more);
+    }
+    census_note(more, 64, &cpu); /* who waits, or sees that it need not, puts another part there */
+    go_on_after(first, more, before);
+}
+
+TEST(a_jump_out_of_it_leaves_the_others_at_work)
+{
+    leave_by(false);
+}
+
+TEST(a_thread_that_is_gone_is_waited_for_once)
+{
+    leave_by(true);
+}
+
 TEST_MAIN(TEST_CASE(what_lives_is_told_with_its_heap),
           TEST_CASE(each_recording_has_what_lives_then), TEST_CASE(random_blocks_come_and_go),
-          TEST_CASE(a_recording_begins_among_threads), TEST_CASE(a_child_begins_with_none))
+          TEST_CASE(a_recording_begins_among_threads), TEST_CASE(a_child_begins_with_none),
+          TEST_CASE(an_event_is_for_the_recording_that_was_asked_about),
+          TEST_CASE(a_jump_out_of_it_leaves_the_others_at_work),
+          TEST_CASE(a_thread_that_is_gone_is_waited_for_once))
