@@ -10,6 +10,7 @@
 #include "here.h"
 #include "intern.h"
 #include "occasion.h"
+#include "open_marks.h"
 #include "torch_site.h"
 
 static tidemark_heap_t heap_open(const struct tidemark_heap_desc *desc)
@@ -91,6 +92,12 @@ static void segment_free(tidemark_heap_t heap, const void *address)
     emit_range(EVENT_SEGMENT_FREE, heap, address, 0);
 }
 
+static void emit_phase(enum event_kind kind, const char *name, uint32_t recording)
+{
+    struct event event = {.word = recording, .kind = (uint8_t)kind, .name = intern_string(name)};
+    guest_emit(&event);
+}
+
 /* Events that are a kind, perhaps a name, perhaps a number. */
 static void emit_named(enum event_kind kind, const char *name, uint64_t a)
 {
@@ -102,15 +109,21 @@ static void emit_named(enum event_kind kind, const char *name, uint64_t a)
         occasion_mark(event.time_ns);
 }
 
+static __thread struct open_marks begun;
+
 static void phase_begin(const char *name)
 {
-    emit_named(EVENT_PHASE_BEGIN, name, 0);
+    if (guest_live_for_api())
+        emit_phase(EVENT_PHASE_BEGIN, name, open_marks_begin(&begun));
 }
 
 static void phase_end(const char *name)
 {
+    uint32_t recording;
+    if (!guest_live_for_api() || !open_marks_end(&begun, &recording))
+        return;
     occasion_look();
-    emit_named(EVENT_PHASE_END, name, 0);
+    emit_phase(EVENT_PHASE_END, name, recording);
     occasion_point();
 }
 

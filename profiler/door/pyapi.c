@@ -14,6 +14,7 @@
 #include "intern.h"
 #include "notes.h"
 #include "occasion.h"
+#include "open_marks.h"
 #include "pyapi.h"
 #include "pyboot.h"
 #include "pycall.h"
@@ -88,45 +89,32 @@ uint32_t tidemark_py_heap(int32_t kind, int32_t index)
     return live() ? intern(ARENA_HEAP, &heap, sizeof heap) & EVENT_MAX_HEAP : 0;
 }
 
-/* The calling thread's marks that the ring has the begin of. In an armed program a recording may
- * begin inside of one, whose end is then nobody's. */
-static __thread uint32_t open_marks, open_since;
-
-static void open_mark(void)
-{
-    uint32_t generation = atomic_load_explicit(&guest.generation, memory_order_relaxed);
-    if (open_since != generation)
-        open_marks = 0;
-    open_since = generation;
-    open_marks++;
-}
-
-static bool close_mark(void)
-{
-    uint32_t generation = atomic_load_explicit(&guest.generation, memory_order_relaxed);
-    if (open_since != generation || open_marks == 0)
-        return !guest.armed;
-    open_marks--;
-    return true;
-}
+static __thread struct open_marks entered, begun;
 
 void tidemark_py_enter(uint32_t mark, uint64_t identity, uint64_t flags, uint32_t name)
 {
     if (!live())
         return;
     notes_send();
-    open_mark();
     struct event event = {
-        .kind = EVENT_ENTER, .name = name, .size = mark, .a = identity, .b = flags};
+        .word = open_marks_begin(&entered),
+        .kind = EVENT_ENTER,
+        .name = name,
+        .size = mark,
+        .a = identity,
+        .b = flags,
+    };
     guest_emit(&event);
 }
 
 void tidemark_py_exit(uint32_t mark, uint64_t identity, uint64_t flags, int failed)
 {
-    if (!live() || !close_mark())
+    uint32_t recording;
+    if (!live() || !open_marks_end(&entered, &recording))
         return;
     occasion_look();
     struct event event = {
+        .word = recording,
         .kind = EVENT_EXIT,
         .flags = failed ? EVENT_F_EXCEPTION : 0,
         .size = mark,
@@ -256,11 +244,17 @@ void tidemark_py_hold(uint32_t list)
 
 void tidemark_py_phase(int begins, uint32_t name, int failed)
 {
+    uint32_t recording;
     if (!live_for_program())
+        return;
+    if (begins)
+        recording = open_marks_begin(&begun);
+    else if (!open_marks_end(&begun, &recording))
         return;
     if (!begins)
         occasion_look();
     struct event event = {
+        .word = recording,
         .kind = begins ? EVENT_PHASE_BEGIN : EVENT_PHASE_END,
         .flags = failed ? EVENT_F_EXCEPTION : 0,
         .name = name,

@@ -33,7 +33,7 @@ static bool is_live(void)
 {
     if (!guest_live())
         return false;
-    uint32_t generation = atomic_load_explicit(&guest.generation, memory_order_relaxed);
+    uint32_t generation = guest_recording();
     if (__builtin_expect(own.generation == generation, 1))
         return true;
     own.generation = generation;
@@ -68,8 +68,10 @@ static struct level *level_of(const void *domain)
 
 /* ---- events ---- */
 
+/* To no recording but the one that knows of what is open here (own). */
 static void emit(struct event event, const struct nvtx_word *domain, const struct nvtx_name *name)
 {
+    event.word = own.generation;
     event.flags |= EVENT_F_DOMAIN;
     event.addr = nvtx_domain_name(domain);
     event.name = name->name;
@@ -115,10 +117,21 @@ static int pop(const void *domain)
     return (int)depth;
 }
 
+/* A range may end on another thread, in another recording: its number says in which it began. */
+#define RANGE_RECORDING 0xffffu
+
+static bool began_here(uint64_t number)
+{
+    return !guest.armed || (number & RANGE_RECORDING) == (own.generation & RANGE_RECORDING);
+}
+
 static uint64_t start(const void *domain, const struct nvtx_text *text)
 {
     uint64_t number = atomic_fetch_add_explicit(&last_range, 1, memory_order_relaxed) + 1;
-    if (!is_live())
+    bool live = is_live();
+    if (guest.armed)
+        number = number << 16 | (live ? own.generation & RANGE_RECORDING : 0);
+    if (!live)
         return number;
     struct nvtx_name name = nvtx_name(text);
     emit((struct event){.kind = EVENT_PHASE_BEGIN, .flags = EVENT_F_RANGE, .b = number},
@@ -129,7 +142,7 @@ static uint64_t start(const void *domain, const struct nvtx_text *text)
 static void end(const void *domain, uint64_t number)
 {
     struct nvtx_name none = {0};
-    if (number && is_live())
+    if (number && is_live() && began_here(number))
         emit((struct event){.kind = EVENT_PHASE_END, .flags = EVENT_F_RANGE, .b = number},
              nvtx_word_of(domain), &none);
 }

@@ -497,7 +497,43 @@ TEST(many_threads)
     CHECK_INT(own.ring->arena_busy, 0);
 }
 
-TEST_MAIN(TEST_CASE(every_call_says_what_it_is), TEST_CASE(levels_are_of_a_thread_and_a_domain),
+static uint64_t start(const char *text)
+{
+    return CALL(uint64_t(*)(const char *), core, NVTX_RANGE_START_A)(text);
+}
+
+static void end(uint64_t number)
+{
+    CALL(void (*)(uint64_t), core, NVTX_RANGE_END)(number);
+}
+
+/* Of an armed program. */
+TEST(what_began_before_the_recording_ends_silently)
+{
+    struct event out[8];
+    guest.armed = true;
+    struct own_recorder own = begin(6);
+    uint64_t before = start("before");
+    push("outer");
+    guest_use_ring(NULL);
+    atomic_store(&guest.page->state, GUEST_FETCHING); /* asleep */
+    uint64_t asleep = start("asleep");
+    own = begin_recording(6, 1 << 16);
+    uint64_t now = start("now");
+    CHECK(now && before && asleep && now != before && now != asleep && before != asleep);
+    end(before);
+    end(asleep);
+    end(now);
+    CHECK_INT(pop(), 0);
+    size_t n = drain(&own, out, 8);
+    REQUIRE(n == 3 && out[0].flags == EVENT_F_SOURCE);
+    CHECK_INT(out[1].b, now);
+    CHECK_INT(out[2].kind, EVENT_PHASE_END);
+    CHECK_INT(out[2].b, now);
+}
+
+TEST_MAIN(TEST_CASE(what_began_before_the_recording_ends_silently),
+          TEST_CASE(every_call_says_what_it_is), TEST_CASE(levels_are_of_a_thread_and_a_domain),
           TEST_CASE(deep_and_in_many_domains), TEST_CASE(ranges_have_numbers_of_their_own),
           TEST_CASE(a_number_at_the_end_is_apart), TEST_CASE(names_without_end),
           TEST_CASE(texts_become_utf8_and_are_cut_at_characters),

@@ -6,6 +6,9 @@
 #include <unistd.h>
 
 #include "guest_support.h"
+#include "intern.h"
+
+void tidemark_py_phase(int begins, uint32_t name, int failed);
 
 static struct tidemark_heap_desc cpu_heap(void)
 {
@@ -299,9 +302,33 @@ TEST(a_signal_handler_may_define_names)
     CHECK(sigisemptyset(&mask)); /* as it was */
 }
 
+/* Of an armed program. */
+TEST(a_phase_from_before_the_recording_ends_silently)
+{
+    struct own_recorder own = begin_recording(6, 1 << 16);
+    struct event out[8];
+    guest.armed = true;
+    own.api->phase_begin("outer");
+    guest_use_ring(NULL);
+    own = begin_recording(6, 1 << 16);
+    own.api->phase_begin("inner");
+    own.api->phase_end("inner");
+    own.api->phase_end("outer");
+    tidemark_py_phase(0, 0, 0); /* Python's are counted by themselves */
+    tidemark_py_phase(1, intern_string("with"), 0);
+    tidemark_py_phase(0, 0, 0);
+    REQUIRE(drain(&own, out, 8) == 4);
+    CHECK_STR(string_of(own.ring, out[1].name), "inner");
+    CHECK_STR(string_of(own.ring, out[2].name), "with");
+    guest.armed = false; /* a mistake of the program's own is told */
+    own.api->phase_end("nothing");
+    CHECK_INT(drain(&own, out, 8), 1);
+}
+
 TEST_MAIN(TEST_CASE(a_heap_is_defined_once), TEST_CASE(blocks_and_segments_say_what_they_are),
           TEST_CASE(what_an_allocator_with_streams_says), TEST_CASE(a_long_setting_is_cut),
           TEST_CASE(the_python_stack_is_a_site), TEST_CASE(the_first_version_is_served),
           TEST_CASE(phases_steps_marks_and_tags_carry_names), TEST_CASE(nonsense_is_ignored),
+          TEST_CASE(a_phase_from_before_the_recording_ends_silently),
           TEST_CASE(errno_is_left_alone), TEST_CASE(a_closed_ring_turns_the_guest_off),
           TEST_CASE(a_signal_handler_may_report), TEST_CASE(a_signal_handler_may_define_names))
