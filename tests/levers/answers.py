@@ -41,7 +41,8 @@ def says(text, pattern, *wanted):
 
 
 class Answers(object):
-    """of a run; `words` are what its call sites have in their names: logits, loss."""
+    """of a run; `words` are what its call sites have in their names: logits, loss; and
+    output, how the layer that makes the logits is called where modules are known."""
 
     # PyTorch's backward begins with a gradient of one number, the loss's own.
     def __init__(self, run, parameters, logits, words, first_gradients=0):
@@ -135,7 +136,8 @@ class Answers(object):
     def levers(self):
         held, none = self.peak.lever("drop_held"), self.peak.lever("gradients_to_none")
         about(held["bytes"], self.l, "the logits")
-        expect(self.words["logits"] in held["text"], True, held["text"])
+        output = self.words.get("output", self.words["logits"])
+        expect(output in held["text"], True, held["text"])
         about(none["bytes"], self.p, "gradients to None")
         expect((held["at_most"], none["at_most"]), (0, 0))
         checkpoints = [row for row in self.peak.tables["levers"] if row["lever"] == "checkpoint"]
@@ -144,7 +146,7 @@ class Answers(object):
         reserved = r"(?:(?:at most )?[0-9.]+ [KMG]?i?B +)?(?:step [0-9]+, \S+ +)?"
         says(said, "What lowers the peak")
         says(said, "BYTES +" + reserved + "del the variable that holds the output of .*%s.* before loss.backward.*"
-             % self.words["logits"], self.l)
+             % re.escape(output), self.l)
         says(said, "BYTES +" + reserved + "set gradients to None instead of zeroing them: "
              r"zero_grad\(set_to_none=True\)", self.p)
         says(said, "(?:at most |about )?BYTES +" + reserved + "checkpoint .*",

@@ -14,5 +14,5 @@ if __name__ == "__main__":
     if recording.torch_version() is None:
         recording.sys.exit(77)
     answers = Answers(recording.shared("seq2seq")(), P, L, {
-        "logits": "Linear.forward", "loss": "cross_entropy"}, first_gradients=1)
+        "logits": "Linear.forward", "output": "to_vocab (Linear)", "loss": "cross_entropy"}, first_gradients=1)
     recording.main(*answers.all())

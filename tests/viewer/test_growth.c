@@ -152,7 +152,7 @@ TEST(calls_are_compared_with_those_of_their_sequence)
     CHECK_INT(growth.sequence.last, 11);
     CHECK_INT(growth.sequence.per_call, KIB(40));
     check_text(&growth,
-               "40.0 KiB per call in calls 1 to 11, then freed; highest: prefill of a "
+               "40.0 KiB per call in calls 1 to 11 of the model, then freed; highest: prefill of a "
                "prompt, 1.6 MiB in call 12");
     db_close(db);
 }

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "levers_model.h"
+#include "levers_units.h"
+#include "mem.h"
 #include "peak.h"
 
 /* The first of that kind of the recording and `more`; its text is `text`. */
@@ -236,6 +238,31 @@ TEST(modules_are_named_by_their_places)
     lever = lever_with(&script, PLACES, LEVER_CHECKPOINT_HALF, text, sizeof text);
     CHECK(lever.bytes > MIB(40) && lever.bytes < all);
     CHECK(strstr(text, "every second Block") != NULL && strstr(text, "h[0-3]") != NULL);
+}
+
+/* What the head itself made is its output; what a function made in the head is not. */
+TEST(an_output_is_named_by_its_module)
+{
+    struct script script = {0};
+    char *name;
+    train_blocks(&script);
+    struct db *db = script_record(&script);
+    REQUIRE(db_exec(db,
+                    PLACES "INSERT INTO module VALUES(7,'head','nn.Linear');"
+                           "INSERT INTO string VALUES(60,'Linear.forward'),(61,'Linear.forwards'),"
+                           "(62,'/v/site-packages/torch/nn/modules/linear.py');"
+                           "INSERT INTO frame VALUES(60,60,62,3),(61,61,62,4);"
+                           "INSERT INTO site VALUES(70,0,60),(70,1,52),(71,0,61),(71,1,52)") == 0);
+    REQUIRE(levers_output_name(db, 70, 7, &name) == 0);
+    CHECK_STR(name, "head (Linear), called in Model.forward (m.py:7),");
+    mem_free(name);
+    const int64_t others[][2] = {{71, 7},  {70, 3},          {70, 1},
+                                 {70, 99}, {70, GROUP_NONE}, {GROUP_NONE, 7}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        REQUIRE(levers_output_name(db, others[i][0], others[i][1], &name) == 0);
+        CHECK(name == NULL);
+    }
+    db_close(db);
 }
 
 TEST(batch_norm_makes_other_numbers)
@@ -471,7 +498,8 @@ TEST_MAIN(TEST_CASE(of_ranks_the_highest_counts), TEST_CASE(other_numbers_stand_
           TEST_CASE(a_forward_without_a_backward_retains_no_graph),
           TEST_CASE(a_graph_that_is_retained_is_named),
           TEST_CASE(the_optimizer_can_step_in_backward),
-          TEST_CASE(modules_are_named_by_their_places), TEST_CASE(batch_norm_makes_other_numbers),
+          TEST_CASE(modules_are_named_by_their_places), TEST_CASE(an_output_is_named_by_its_module),
+          TEST_CASE(batch_norm_makes_other_numbers),
           TEST_CASE(a_row_gradient_of_a_parameters_size_is_halved),
           TEST_CASE(a_gelu_in_pieces_saves_more_than_its_input),
           TEST_CASE(parameters_without_a_gradient_are_frozen),

@@ -101,8 +101,8 @@ static void put_limit(struct buf *out, const struct lever *lever)
         return;
     if (lever->next_phase && lever->bytes < lever->alive / 10 * 9)
         buf_print(out, "; the peak is then in %s", lever->next_phase);
-    else if (lever->shared && lever->over_ranks < lever->bytes / 10 * 9)
-        buf_text(out, "; the peak is then in another rank");
+    else if (lever->shared && *lever->over_phase && lever->over_ranks < lever->bytes / 10 * 9)
+        buf_print(out, "; another rank's %s is then the peak", lever->over_phase);
 }
 
 /* A text of so many lines at most, as wide as there is room beside `used` columns. */

@@ -144,7 +144,8 @@ static void put_sequence(char text[GROWTH_TEXT], const struct growth *growth,
     else
         snprintf(what, sizeof what, "%s per call", human_bytes(bytes, sequence->per_call));
     snprintf(text, GROWTH_TEXT,
-             "%s in calls %" PRId64 " to %" PRId64 ", then freed; highest: %s%s in call %" PRId64,
+             "%s in calls %" PRId64 " to %" PRId64
+             " of the model, then freed; highest: %s%s in call %" PRId64,
              what, sequence->first, sequence->last,
              sequence->prefill ? "prefill of a prompt, " : "", human_bytes(high, growth->highest),
              growth->highest_unit);

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "error.h"
+#include "levers_units.h"
 #include "levers_work.h"
 #include "mem.h"
 
@@ -275,13 +276,24 @@ static bool is_taken(const struct levers_step *step, const struct map *taken, in
     return false;
 }
 
+/* Of one of its blocks; GROUP_NONE: not known. */
+static int64_t module_of(const struct levers_step *step, int64_t site)
+{
+    for (size_t i = step->older; i < step->count; i++)
+        if (step->blocks[i].site == site && is_held(step, &step->blocks[i]))
+            return step->blocks[i].module;
+    return GROUP_NONE;
+}
+
 static int try_variable(struct levers_work *work, int64_t site, struct map *taken)
 {
     struct variable variable = {.site = site};
-    char after[96];
+    char after[96], *name = NULL;
     int err = find_ends(&work->step, &variable);
     if (err >= 0)
         err = find_needs(work, &variable);
+    if (err >= 0)
+        err = levers_output_name(work->db, site, module_of(&work->step, site), &name);
     bool sure = map_get(&variable.needs, (uint64_t)site) == NEED_SURE;
     snprintf(after, sizeof after, "%s%s%s",
              sure ? " after loss.backward()" : " before loss.backward()",
@@ -290,7 +302,7 @@ static int try_variable(struct levers_work *work, int64_t site, struct map *take
     struct levers_words words = {.kind = LEVER_HELD,
                                  .site = site,
                                  .before = "del the variable that holds the output of ",
-                                 .name = site == GROUP_NONE ? "calls without a stack" : NULL,
+                                 .name = site == GROUP_NONE ? "calls without a stack" : name,
                                  .after = after};
     if (err >= 0)
         err = try_held(work, &variable, &words);
@@ -301,6 +313,7 @@ static int try_variable(struct levers_work *work, int64_t site, struct map *take
             err = ERR_NOMEM;
     map_clear(&variable.ends);
     map_clear(&variable.needs);
+    mem_free(name);
     return err;
 }
 

@@ -1,14 +1,16 @@
 /*
- * Where in the model the modules of a unit stand, folded: model.layers[0-23]; and where the program
- * calls them.
+ * Where in the model the modules of a unit stand, folded: model.layers[0-23]; where the program
+ * calls them; and the module whose output a call site is.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "buf.h"
 #include "error.h"
+#include "group.h"
 #include "levers_units.h"
 #include "mem.h"
+#include "query.h"
 
 enum { SHOWN = 5 };
 
@@ -75,4 +77,52 @@ int levers_callers_text(const struct levers_callers *callers, char **out)
     int err = text.count && !*out ? ERR_NOMEM : 0;
     buf_clear(&text);
     return err;
+}
+
+/* How much of "Decoder.forward (model.py:70) > Linear.forward (linear.py:134)" is the caller's,
+ * where the last frame is the module's own forward; 0: it is not. */
+static size_t bytes_of_caller(const char *shown, const char *name)
+{
+    static const char behind[] = " > ", forward[] = ".forward (";
+    const char *last = NULL;
+    for (const char *at = shown; (at = strstr(at, behind)); at++)
+        last = at;
+    if (!last || strncmp(last + sizeof behind - 1, name, strlen(name)) != 0 ||
+        strncmp(last + sizeof behind - 1 + strlen(name), forward, sizeof forward - 1) != 0)
+        return 0;
+    return (size_t)(last - shown);
+}
+
+/* The last part of a nested class's name. */
+static const char *last_name(const char *name)
+{
+    const char *dot = name ? strrchr(name, '.') : NULL;
+    return dot ? dot + 1 : name;
+}
+
+int levers_output_name(struct db *db, int64_t site, int64_t module, char **out)
+{
+    char *path = NULL, *class_name = NULL, *name = NULL, *shown = NULL;
+    struct buf text = {0};
+    *out = NULL;
+    if (site == GROUP_NONE || module == GROUP_NONE)
+        return 0;
+    int err = query_read(db, "SELECT path, class AS class_name FROM module WHERE id = ?1",
+                         Q_IN(module), Q_OUT(Q_COPY(path), Q_COPY(class_name)));
+    if (err >= 0)
+        err = site_names(db, site, &name, &shown);
+    const char *last = last_name(class_name);
+    size_t bytes = err >= 0 && path && *path && last && shown ? bytes_of_caller(shown, last) : 0;
+    if (bytes)
+        buf_print(&text, "%s (%s), called in %.*s,", path, last, (int)bytes, shown);
+    if (text.count && !text.broken)
+        *out = mem_copy(buf_string(&text), text.count);
+    if (err >= 0 && text.count && !*out)
+        err = ERR_NOMEM;
+    buf_clear(&text);
+    mem_free(path);
+    mem_free(class_name);
+    mem_free(name);
+    mem_free(shown);
+    return err < 0 ? err : 0;
 }

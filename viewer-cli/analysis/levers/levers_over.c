@@ -2,6 +2,7 @@
  * What a change takes off the highest of several ranks, where all of them make it: another rank may
  * be the highest then.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "levers.h"
@@ -49,15 +50,25 @@ static int64_t highest_of(const struct levers *const *ranks, size_t count)
     return highest;
 }
 
+/* The highest point of another rank with the change, of which NULL says that it is this one's. */
+static void put_phase(struct lever *lever, const struct lever *other)
+{
+    snprintf(lever->over_phase, sizeof lever->over_phase, "%s",
+             other && other->next_phase ? other->next_phase : "");
+}
+
 static void weigh(const struct levers *own, struct lever *lever, const struct levers *const *ranks,
                   size_t count)
 {
     int64_t left = 0;
     lever->shared = true;
     lever->over_at_most = lever->over_estimated = false;
+    lever->over_phase[0] = '\0';
     for (size_t i = 0; i < count; i++) {
         const struct lever *same = find_same(ranks[i], own, lever);
         int64_t then = ranks[i]->peak - (same ? same->bytes : 0);
+        if (then > left)
+            put_phase(lever, ranks[i] == own ? NULL : same);
         left = then > left ? then : left;
         lever->over_at_most = lever->over_at_most || (same && same->at_most);
         lever->over_estimated = lever->over_estimated || (same && same->estimated);

@@ -32,8 +32,8 @@ struct reading {
     struct levers_places places;
     struct frames frames;
     struct levers_callers callers[UNITS_MOST]; /* of each unit */
-    struct map instances; /* of one unit: modules to places */
-    struct map sites;     /* to places in `ways` */
+    struct map instances;                      /* of one unit: modules to places */
+    struct map sites;                          /* to places in `ways` */
     struct ways *ways;
     size_t count, cap;
 };

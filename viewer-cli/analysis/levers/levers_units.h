@@ -62,6 +62,9 @@ int levers_unit_name(const struct levers_places *places, struct levers_unit *uni
 void levers_callers_add(struct levers_callers *callers, const struct frame *caller);
 /* NULL with 0: there are none. */
 int levers_callers_text(const struct levers_callers *callers, char **out);
+/* "head (Linear), called in Decoder.forward (model.py:70),": of what the module itself made at a
+ * call site. NULL with 0: not known, or something else made it. */
+int levers_output_name(struct db *db, int64_t site, int64_t module, char **out);
 bool levers_units_is_valid(const struct levers_step *step, const struct levers_units *units);
 
 #endif
