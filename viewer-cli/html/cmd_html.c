@@ -64,14 +64,16 @@ static int read_recording(struct report *report, const char *path, const char *o
 }
 
 /* Its own last lines stand in the reports that the page is made of. */
-static void end_quietly(struct report *report)
+static int end_quietly(struct report *report)
 {
     FILE *nowhere = fopen("/dev/null", "w");
+    if (!nowhere)
+        return report_end(report, base_err_from_errno(errno));
     report_send_to(nowhere);
-    report_end(report, 0);
+    int code = report_end(report, 0);
     report_send_to(NULL);
-    if (nowhere)
-        fclose(nowhere);
+    fclose(nowhere);
+    return code;
 }
 
 static int add_recording(const struct command_call *call, const struct html_options *options,
@@ -82,8 +84,11 @@ static int add_recording(const struct command_call *call, const struct html_opti
     if (code)
         return code;
     char *path = plain_path(report.path);
-    code = path ? read_recording(&report, path, other, &options->common, out) : EXIT_INTERNAL;
-    end_quietly(&report);
+    if (!path)
+        return report_end(&report, ERR_NOMEM);
+    code = read_recording(&report, path, other, &options->common, out);
+    int ended = end_quietly(&report);
+    code = code ? code : ended;
     if (found)
         *found = path;
     else
@@ -166,7 +171,9 @@ static int make_page(const struct command_call *call, const struct html_options 
     struct buf data = {0};
     char *path = NULL, *made = NULL, *other = count > 1 ? plain_path(named[1]) : NULL;
     data_begin(&data, count > 1 ? 2 : 1);
-    int code = add_recording(call, options, count ? named[0] : NULL, other, &data, &path);
+    int code = count > 1 && !other ? write_failed(named[1], ERR_NOMEM) : EXIT_FINE;
+    if (code == EXIT_FINE)
+        code = add_recording(call, options, count ? named[0] : NULL, other, &data, &path);
     if (code == EXIT_FINE && other)
         code = add_recording(call, options, other, NULL, &data, NULL);
     if (code == EXIT_FINE && !options->output)
