@@ -135,6 +135,8 @@ static int write_out(struct report *report, const struct export_options *options
     bool nothing = report->absent || err == ERR_NOTFOUND,
          unwritten = !out.path && out.err == ERR_IO;
     int code = report_end(report, why.count || nothing || unwritten ? 0 : err);
+    if (code && err >= 0)
+        out_take_back(&out);
     if (why.count)
         log_say(LOG_ERROR, "%s", buf_string(&why));
     else if (code == EXIT_FINE && !nothing && !unwritten)

@@ -70,9 +70,15 @@ int out_close(struct export_out *out, int err, struct buf *why)
         buf_print(why, "%s: %s", out->path ? out->path : "standard output",
                   ended == ERR_NOMEM ? base_err_text(ended) : strerror(out->number));
     err = err < 0 ? err : ended;
-    if (err < 0 && out->path && !out->keep)
-        unlink(out->path);
+    if (err < 0)
+        out_take_back(out);
     return err;
+}
+
+void out_take_back(const struct export_out *out)
+{
+    if (out->path && !out->keep)
+        unlink(out->path);
 }
 
 void out_put(struct export_out *out, const void *bytes, size_t count)

@@ -33,6 +33,9 @@ int out_open(struct export_out *out, const char *path, struct buf *why);
  * it returns then, the file is removed. */
 int out_close(struct export_out *out, int err, struct buf *why);
 
+/* Of a file that was closed, and of which something is wrong after all. */
+void out_take_back(const struct export_out *out);
+
 void out_put(struct export_out *out, const void *bytes, size_t count);
 void out_text(struct export_out *out, const char *text);
 void out_print(struct export_out *out, const char *format, ...)
