@@ -245,6 +245,16 @@ class Report:
         untouched(run)
 
 
+class Written(Report):
+    """A report that is a file: the same one, or none and nothing that was begun."""
+
+    def __call__(self, run):
+        super().__call__(run)
+        if run.code != self.good.code:
+            need(not run.left or may_stay(run), "there is left %s" % run.left)
+            need(not run.out, "it names a file that is not there")
+
+
 class Followed:
     """Tells what it would tell, or as much of it as it could, and why no more."""
 

@@ -61,6 +61,7 @@ RECORD = HEAP + FILES + OPENING + SQL + SOCKETS + EVENTS + PROCESSES
 STORE = HEAP + FILES + OPENING + SQL  # as far as the file is concerned
 REPORT = HEAP + OPENING + SQL + CORRUPT
 IMPORT = STORE
+EXPORT = STORE + CORRUPT
 REPAIR = IMPORT
 
 # The rows of the table at the end.

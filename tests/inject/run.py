@@ -3,7 +3,7 @@
 Runs a command again and again; each time one call of it fails, or it and all behind it. What has to
 be true of every run is in judge.py, the commands are in scenes.py, the calls in plans.py.
 
-WHAT: record, keep, size, private: recordings; report, follow, import, repair, output: the others.
+WHAT: record, keep, size, private: recordings; report, follow, export, import, repair, output: the others.
 
 Which calls: without an option the first 10 of a kind are tried one by one, and then ever fewer,
 until a run in which so many are not made. --few: as much of that as fits a run of all tests: fewer
@@ -332,6 +332,7 @@ def main():
                 driver.scene(scene, number, counted or scene.name != (options.scene or scene.name))
         else:
             make = {"report": all_scenes.report_scenes, "follow": all_scenes.follow_scenes,
+                    "export": all_scenes.export_scenes,
                     "import": all_scenes.import_scenes, "repair": all_scenes.repair_scenes}
             scenes = make[options.what](options, folder)
             driver.share = min(driver.share, len(scenes))

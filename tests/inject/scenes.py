@@ -6,8 +6,8 @@ import sqlite3
 import subprocess
 import sys
 
-from judge import Followed, Made, Recorded, Report, Run, judge_any, need
-from plans import IMPORT, RECORD, REPAIR, REPORT, SQL, STORE
+from judge import Followed, Made, Recorded, Report, Run, Written, judge_any, need
+from plans import EXPORT, IMPORT, RECORD, REPAIR, REPORT, SQL, STORE
 
 FORMS = ("table", "csv", "json")
 FIXTURES = ("train", "frag", "leaks", "before", "after", "gpu", "ranks", "pools", "stopped",
@@ -234,6 +234,20 @@ def follow_scenes(options, folder):
                             REPORT, Followed, files, terminal=terminal, good=fine,
                             inject={"INJECT_ROUNDS": "rounds"}))
     return scenes
+
+
+# ---- files for others ----
+
+EXPORTS = [("html", "train.db"), ("html", "before.db", "after.db")] + [
+    ("export", "frag.db", "--to", form)
+    for form in ("memory_viz", "perfetto", "chrome", "pprof", "speedscope", "collapsed", "csv")]
+
+
+def export_scenes(options, folder):
+    files = fixtures(options, folder)
+    return [Scene(" ".join(words), [options.inject, *words, "-o", "made"], EXPORT, Written,
+                  [files[word] for word in words if word in files])
+            for words in EXPORTS]
 
 
 # ---- commands that make a database ----
