@@ -6,9 +6,10 @@ export function scopeName(scope) {
   return (scope.rank === null ? 'process ' + scope.process : 'rank ' + scope.rank) + ', ' + scope.device;
 }
 
-// Of ranks on their GPUs, from three on: with fewer it says nothing that the rows do not.
+// Of ranks, on their GPUs where there are any, from three on: with fewer it says nothing that the rows do not.
 function median(rows) {
-  const of = rows.filter(({ scope }) => scope.rank !== null && scope.device !== 'cpu');
+  const gpus = rows.some(({ scope }) => scope.device !== 'cpu');
+  const of = rows.filter(({ scope }) => scope.rank !== null && (scope.device !== 'cpu' || !gpus));
   return of.length < 3 ? '' : ' The median of ' + of.length + ' ranks is ' + bytes(of[of.length >> 1].peak.allocated) + '.';
 }
 

@@ -1,25 +1,25 @@
 """The line of a program's source on which something is put into a variable or a collection.
 
 The source is parsed; nothing of it runs. Where there are several lines, one that adds to what is
-there stands before one that assigns, and one in a loop before one that is not.
+there stands before one that assigns, and one in a loop before one that is not. A name of a function is
+not the module's of the same name; an attribute may be of any object, in any of the program's files.
+
+A source is read once, into an index: (what sort of name, name) -> (rank, line).
 """
 import ast
 import os
+import stat
+import time
+import warnings
 
-LARGEST = 1 << 20  # bytes of a source
+LARGEST = 1 << 17  # bytes of a source: some 0.1 s
 FILES = 24
+BUDGET_S = 0.1
 ADDING = ("append", "appendleft", "add", "extend", "insert", "setdefault", "update", "put")
 LOOPS = (ast.For, ast.While, ast.AsyncFor)
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-
-
-def leaf_of(path):
-    """`losses` of `trainer.losses`."""
-    return path.rsplit(".", 1)[-1]
-
-
-def is_named(node, leaf):
-    return getattr(node, "id", None) == leaf or getattr(node, "attr", None) == leaf
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+GLOBAL, LOCAL, ATTRIBUTE = "global", "local", "attribute"
+ADDS, IN_LOOP, ASSIGNS = 4, 2, 1
 
 
 def targets(node):
@@ -33,68 +33,127 @@ def targets(node):
             yield one.value if isinstance(one, ast.Starred) else one
 
 
-def adds(node, leaf):
-    """`x += ...`, `x[...] = ...`, `x.append(...)`."""
+def inner(node):
+    """`x` of `x[...]`, and of `x[...][...]`."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
+
+
+def changes(node):
+    """(what is changed, rank) of a node: `x += ...`, `x[...] = ...`, `x.append(...)`, `x = ...`."""
     if isinstance(node, ast.AugAssign):
-        return is_named(node.target, leaf)
-    if isinstance(node, ast.Assign):
-        return any(isinstance(one, ast.Subscript) and is_named(one.value, leaf)
-                   for one in targets(node))
-    return (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and
-            node.func.attr in ADDING and is_named(node.func.value, leaf))
+        yield inner(node.target), ADDS
+    elif isinstance(node, ast.Assign) or (isinstance(node, ast.AnnAssign) and node.value):
+        for one in targets(node):
+            yield inner(one), ADDS if isinstance(one, ast.Subscript) else ASSIGNS
+    elif isinstance(node, LOOPS[:1] + LOOPS[2:]):
+        for one in targets(node):
+            yield inner(one), ASSIGNS
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr in ADDING:
+            yield inner(node.func.value), ADDS
 
 
-def assigns(node, leaf):
-    if isinstance(node, FUNCTIONS):
-        return node.name == leaf  # an lru_cache
-    return (isinstance(node, (ast.Assign, ast.AnnAssign)) and
-            any(is_named(one, leaf) for one in targets(node)))
+class Index(object):
+    """Of one tree."""
+
+    def __init__(self, tree):
+        self.best = {}
+        self.walk(tree)
+
+    def enter(self, sort, name, rank, line):
+        best = self.best.get((sort, name), (0, 0))
+        if rank > best[0] or (rank == best[0] and line < best[1]):
+            self.best[sort, name] = (rank, line)
+
+    def walk(self, tree):
+        waiting = [(tree, False, None)]  # node, in a loop, names of its function that are global
+        while waiting:
+            node, loops, declared = waiting.pop()
+            self.see(node, loops, declared)
+            if isinstance(node, FUNCTIONS):
+                loops, declared = False, globals_of(node)
+            loops = loops or isinstance(node, LOOPS)
+            waiting.extend((child, loops, declared) for child in ast.iter_child_nodes(node))
+
+    def see(self, node, loops, declared):
+        if isinstance(node, FUNCTIONS[:2]):  # an lru_cache
+            self.enter(LOCAL if declared is not None else GLOBAL, node.name, ASSIGNS, node.lineno)
+        for target, rank in changes(node):
+            rank += IN_LOOP if loops or isinstance(node, LOOPS) else 0
+            if isinstance(target, ast.Attribute):
+                self.enter(ATTRIBUTE, target.attr, rank, node.lineno)
+            elif isinstance(target, ast.Name):
+                inside = declared is not None and target.id not in declared
+                self.enter(LOCAL if inside else GLOBAL, target.id, rank, node.lineno)
+
+    def line(self, sorts, name):
+        """0: there is none."""
+        for sort in sorts:
+            if (sort, name) in self.best:
+                return self.best[sort, name][1]
+        return 0
 
 
-def line_in(tree, leaf):
-    """0: there is none."""
-    best, line = 0, 0
-    waiting = [(tree, False)]
-    while waiting:
-        node, loops = waiting.pop()
-        rank = 4 if adds(node, leaf) else 1 if assigns(node, leaf) else 0
-        rank += 2 if rank and loops else 0
-        if rank > best or (rank == best and rank and node.lineno < line):
-            best, line = rank, node.lineno
-        loops = loops or isinstance(node, LOOPS)
-        waiting.extend((child, loops) for child in ast.iter_child_nodes(node))
-    return line
+def globals_of(function):
+    names = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Global):
+            names.update(node.names)
+    return names
+
+
+def read(file, before):
+    """A regular file that nobody has written to since the program began; None."""
+    descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as source:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode) or about.st_mtime > before or about.st_size > LARGEST:
+            return None
+        return source.read(LARGEST + 1)
 
 
 class Sources(object):
-    def __init__(self, files):
-        """`files`: where to look beside the one that is asked about."""
+    def __init__(self, files, began=float("inf")):
+        """`files`: where attributes are looked for beside the file that is asked about. `began`: when
+        the program did, by time.time()."""
         self.files = files[:FILES]
-        self.trees, self.known = {}, {}
+        self.began = began
+        self.end = time.monotonic() + BUDGET_S
+        self.indices, self.known = {}, {}
 
-    def tree(self, file):
-        if file not in self.trees:
-            self.trees[file] = None
+    def index(self, file):
+        """None: it is not there, is not Python, or there is no time left."""
+        if file not in self.indices:
+            self.indices[file] = None
+            if time.monotonic() > self.end:
+                return None
             try:
-                if os.path.getsize(file) <= LARGEST:
-                    with open(file, "rb") as source:
-                        self.trees[file] = ast.parse(source.read())
+                text = read(file, self.began)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    self.indices[file] = Index(ast.parse(text)) if text else None
             except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-                pass  # not there, or not Python
-        return self.trees[file]
+                pass
+        return self.indices[file]
 
-    def find(self, file, path):
-        """`train.py:41`, or nothing."""
-        leaf = leaf_of(path)
-        for one in [file] + [other for other in self.files if other != file]:
-            tree = self.tree(one) if one else None
-            line = line_in(tree, leaf) if tree is not None else 0
+    def find(self, file, path, local):
+        name = path.rsplit(".", 1)[-1]
+        sorts = (LOCAL, GLOBAL) if local else (GLOBAL,)
+        if "." in path:
+            sorts = (ATTRIBUTE, GLOBAL, LOCAL)
+        others = [(one, (ATTRIBUTE,)) for one in self.files if one != file and "." in path]
+        for one, wanted in [(file, sorts)] + others:
+            index = self.index(one) if one else None
+            line = index.line(wanted, name) if index is not None else 0
             if line:
-                return "%s:%d" % (os.path.basename(one).replace("|", "_"), line)
+                return "%s:%d" % (os.path.basename(one).replace("|", "_")[-40:], line)
         return ""
 
-    def where(self, file, path):
-        key = (file, path)
+    def where(self, file, path, local=False):
+        """`train.py:41`, or nothing. `local`: of a function that still runs."""
+        key = (file, path, local)
         if key not in self.known:
-            self.known[key] = self.find(file, path)
+            self.known[key] = self.find(file, path, local)
         return self.known[key]

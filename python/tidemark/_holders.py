@@ -17,6 +17,7 @@ import sys
 import time
 import types
 from collections import deque
+from importlib.machinery import SourceFileLoader
 
 from tidemark._assigned import Sources
 
@@ -27,17 +28,18 @@ PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), type, typ
 
 
 class Item(object):
-    """Something reached, by whom; `file` is the source with the name that leads there."""
+    """Something reached, by whom; `source` is the file with the name that leads there, and whether that
+    is a function's."""
 
-    __slots__ = ("value", "path", "kind", "depth", "file")
+    __slots__ = ("value", "path", "kind", "depth", "source")
 
-    def __init__(self, value, path, kind, depth, file):
+    def __init__(self, value, path, kind, depth, source):
         self.value, self.path, self.kind, self.depth = value, path[:TEXT], kind, depth
-        self.file = file
+        self.source = source
 
 
 def is_programs(module):
-    file = getattr(module, "__file__", None) if type(module) is types.ModuleType else None
+    file = module.__dict__.get("__file__") if type(module) is types.ModuleType else None
     return isinstance(file, str) and not any(part in file for part in LIBRARIES)
 
 
@@ -50,12 +52,13 @@ def frames_of_exception():
 
 
 def file_of(module):
-    """A script's `__file__` is gone when it is over, and what loaded it is not."""
-    for file in (getattr(module, "__file__", None),
-                 getattr(getattr(module, "__loader__", None), "path", None)):
-        if isinstance(file, str):
-            return file
-    return ""
+    """A script's `__file__` is gone when it is over, and what loaded it is not. A module may have code
+    of the program's for names that it does not have: so they are looked up where they are."""
+    file = vars(module).get("__file__")
+    loader = vars(module).get("__loader__")
+    if not isinstance(file, str) and type(loader) is SourceFileLoader:
+        file = loader.path
+    return file if isinstance(file, str) else ""
 
 
 def programs_modules():
@@ -67,12 +70,13 @@ def roots():
     for frame in frames_of_exception():
         if not any(part in frame.f_code.co_filename for part in LIBRARIES):
             for name, value in dict(frame.f_locals).items():
-                yield Item(value, str(name), "variable", 0, frame.f_code.co_filename)
+                yield Item(value, str(name), "variable", 0, (frame.f_code.co_filename, True))
     for name, module in programs_modules():
         prefix = "" if name == "__main__" else name + "."
+        source = (file_of(module), False)
         for key, value in list(vars(module).items()):
             if not key.startswith("__"):
-                yield Item(value, prefix + key, "variable", 0, file_of(module))
+                yield Item(value, prefix + key, "variable", 0, source)
 
 
 def instance_dict(value):
@@ -144,13 +148,13 @@ def outer(path):
 
 
 class Search(object):
-    def __init__(self, torch, library):
+    def __init__(self, torch, library, began):
+        self.began = began
         self.tensor, self.parameter = torch.Tensor, torch.nn.Parameter
         self.library = library
         self.end = time.monotonic() + BUDGET_S
         self.seen = set()
         self.found = []
-        self.sources = Sources([file_of(module) for _, module in programs_modules()])
 
     def is_over(self):
         return len(self.seen) >= OBJECTS or time.monotonic() > self.end
@@ -169,33 +173,34 @@ class Search(object):
             self.seen.add(id(one))
             if item.kind in ("list", "dict", "set", "deque", "lru_cache"):
                 kind = item.kind  # the outermost collection is the one that grows
-            waiting.append(Item(one, item.path + more, kind, item.depth + 1, item.file))
+            waiting.append(Item(one, item.path + more, kind, item.depth + 1, item.source))
 
     def run(self):
         waiting = deque(roots())
         while waiting and not self.is_over():
             self.see(waiting.popleft(), waiting)
-        for item in self.found[:MARKS]:
-            self.mark(item)
+        marks = [mark for mark in map(self.mark, self.found[:MARKS]) if mark is not None]
+        sources = Sources([file_of(module) for _, module in programs_modules()], self.began)
+        for item, path, nodes, address in marks:  # lines have a time of their own, behind all graphs
+            line = sources.where(item.source[0], path, item.source[1])
+            name = "held by|%s%s|%s|%d" % (item.kind, "@" + line if line else "", path, nodes)
+            self.library.held(self.library.name(name), address)
         self.library.held(self.library.name("held by|"), not waiting)
 
     def mark(self, item):
+        """None: it has no memory."""
         from tidemark._lists import memory_of
 
         tensor = memory_of(item.value)
         address = tensor.data_ptr() if tensor.layout is not None else 0
         if not address:
-            return
+            return None
         graph = tensor.grad_fn is not None and not self.is_over()
-        path = outer(item.path)
-        line = "" if self.is_over() else self.sources.where(item.file, path)
-        name = "held by|%s%s|%s|%d" % (item.kind, "@" + line if line else "", path,
-                                       nodes_of(tensor) if graph else 0)
-        self.library.held(self.library.name(name), address)
+        return item, outer(item.path), nodes_of(tensor) if graph else 0, address
 
 
-def look(torch, library):
+def look(torch, library, began):
     try:
-        Search(torch, library).run()
+        Search(torch, library, began).run()
     except Exception:
         pass

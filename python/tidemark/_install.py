@@ -2,6 +2,7 @@
 import atexit
 import os
 import sys
+import time
 
 _done = []
 
@@ -18,7 +19,7 @@ def install():
         return
     library.attach(_native.VERSION, 1)
     torch = sys.modules["torch"]
-    atexit.register(look_at_holders, torch, library)
+    atexit.register(look_at_holders, torch, library, time.time())
     watch_exit(library)
     installer = install_marks(torch, library)
     try:
@@ -106,11 +107,11 @@ def watch_exit(library):
     atexit.register(library.over)
 
 
-def look_at_holders(torch, library):
+def look_at_holders(torch, library, began):
     """Behind the last step: `over` was registered later, and is called first."""
     from tidemark import _holders
 
-    _holders.look(torch, library)
+    _holders.look(torch, library, began)
 
 
 def install_marks(torch, library):

@@ -143,6 +143,7 @@ class Pages(unittest.TestCase):
                     page = self.opened(self.made(path), width=width, dark=dark, touch=width < 500)
                     self.assertLessEqual(page.js("document.documentElement.scrollWidth"), width)
                     # Nothing of a block lies beyond the edge, where a table would have to be moved for it.
+                    self.assertGreater(page.js("document.querySelectorAll('#blocks td').length"), 0)
                     self.assertLessEqual(page.js("Math.max(0, ...[...document.querySelectorAll('#blocks td')]"
                                                  ".map((cell) => cell.getBoundingClientRect().right))"), width)
                     if PICTURES:

@@ -5,14 +5,18 @@ import shutil
 import tempfile
 import textwrap
 import unittest
+import warnings
 
 import support
 
-from tidemark._assigned import Sources, line_in
+from tidemark import _assigned
+from tidemark._assigned import ATTRIBUTE, GLOBAL, LOCAL, Index, Sources
+
+ANY = (ATTRIBUTE, GLOBAL, LOCAL)
 
 
-def line(leaf, source):
-    return line_in(ast.parse(textwrap.dedent(source)), leaf)
+def line(name, source, sorts=ANY):
+    return Index(ast.parse(textwrap.dedent(source))).line(sorts, name)
 
 
 class TestLines(unittest.TestCase):
@@ -34,14 +38,17 @@ class TestLines(unittest.TestCase):
 
     def test_ways_to_add(self):
         for adding in ("x.append(y)", "x[k] = y", "x.setdefault(k, y)", "self.x.add(y)", "x += [y]",
-                       "self.x[0][k]: int; self.x[k] = y"):
-            self.assertEqual(line("x", "x = make()\n\ndef f(self, x, y, k):\n    %s\n" % adding), 4,
-                             adding)
+                       "x[k] += y", "x[k].append(y)", "self.x[0][k] = y"):
+            self.assertEqual(line("x", "x = make()\n\ndef f(self, y, k):\n    %s\n" % adding, (LOCAL,))
+                             or line("x", "x = make()\n\ndef f(self, y, k):\n    %s\n" % adding,
+                                     (ATTRIBUTE,)), 4, adding)
+
+    def test_a_loop_assigns_its_variable(self):
+        self.assertEqual(line("x", "x = 1\nfor y, x in z:\n    pass\n"), 2)
 
     def test_what_is_no_such_line(self):
-        for source in ("print(x)", "y = x", "y.append(x)", "x.clear()", "other.xs += 1", "x: int"):
-            self.assertEqual(line("z", source), 0)
-        for source in ("print(x)", "y = x", "y.append(x)", "x.clear()", "del x", "z[x] = 1"):
+        for source in ("print(x)", "y = x", "y.append(x)", "x.clear()", "del x", "z[x] = 1", "x: int",
+                       "y.x2 = x", "xs += 1"):
             self.assertEqual(line("x", source), 0, source)
 
     def test_a_cached_function(self):
@@ -54,6 +61,22 @@ class TestLines(unittest.TestCase):
 
     def test_of_two_in_loops_the_first(self):
         self.assertEqual(line("x", "for a in b:\n    x.append(a)\nfor a in b:\n    x.append(a)\n"), 2)
+
+    def test_a_functions_own_name_is_another(self):
+        source = """\
+            def evaluate():
+                total = 0
+                for b in data:
+                    total += b
+            total = 0
+            total = total + 1
+            def train():
+                global total
+                total += 2
+            """
+        self.assertEqual(line("total", source, (GLOBAL,)), 9)
+        self.assertEqual(line("total", source.replace("global", "nonlocal"), (GLOBAL,)), 5)
+        self.assertEqual(line("total", source, (LOCAL,)), 4)
 
 
 class TestSources(unittest.TestCase):
@@ -70,24 +93,56 @@ class TestSources(unittest.TestCase):
     def test_own_file_then_others(self):
         first = self.file("train.py", b"losses = []\nlosses.append(1)\n")
         other = self.file("trainer.py", b"class T:\n  def f(self):\n    self.losses.append(2)\n"
-                                        b"    self.seen.append(3)\n")
+                                        b"    self.seen.append(3)\nfound = 1\n")
         sources = Sources([first, other])
         self.assertEqual(sources.where(first, "losses"), "train.py:2")
+        self.assertEqual(sources.where(first, "trainer.losses"), "train.py:2")
         self.assertEqual(sources.where(first, "trainer.seen"), "trainer.py:4")
-        self.assertEqual(sources.where("", "trainer.losses"), "train.py:2")
-        self.assertEqual(sources.where(first, "nowhere"), "")
+        self.assertEqual(sources.where("", "trainer.losses"), "trainer.py:3")
+        for path in ("found", "trainer.found", "nowhere"):
+            self.assertEqual(sources.where(first, path), "", path)
+
+    def test_a_function_that_still_runs(self):
+        first = self.file("train.py", b"def f():\n  kept = []\n  while 1:\n    kept.append(1)\n")
+        self.assertEqual(Sources([]).where(first, "kept", True), "train.py:4")
+        self.assertEqual(Sources([]).where(first, "kept"), "")
 
     def test_what_cannot_be_read(self):
-        names = [self.file("broken.py", b"def ("), self.file("binary.py", b"\0x = 1\n"),
+        fifo = os.path.join(self.folder, "fifo.py")
+        os.mkfifo(fifo)
+        names = [self.file("broken.py", b"def ("), self.file("binary.py", b"\0x = 1\n"), fifo,
                  self.file("latin.py", b"# -*- coding: nonsense -*-\nx = 1\n"),
-                 self.file("long.py", b"x = 1\n" * 200000), self.folder, "/nowhere/at/all.py"]
-        self.assertEqual(Sources(names).where(names[0], "x"), "")
+                 self.file("long.py", b"x = 1\n" * 40000), self.folder, "/nowhere/at/all.py"]
+        for name in names:
+            self.assertEqual(Sources([]).where(name, "x"), "", name)
+
+    def test_a_source_that_was_edited_since(self):
+        first = self.file("train.py", b"x = 1\n")
+        self.assertEqual(Sources([], os.path.getmtime(first) - 1).where(first, "x"), "")
+        self.assertEqual(Sources([], os.path.getmtime(first) + 1).where(first, "x"), "train.py:1")
+
+    def test_no_time_is_left(self):
+        sources = Sources([])
+        sources.end = 0
+        self.assertEqual(sources.where(self.file("train.py", b"x = 1\n"), "x"), "")
+
+    def test_nothing_is_said_of_what_the_source_warns_of(self):
+        first = self.file("train.py", b"x = '\\d'\nx is 1\n")
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            self.assertEqual(Sources([]).where(first, "x"), "train.py:1")
+        self.assertEqual(said, [])
 
     def test_deep_source(self):
         deep = self.file("deep.py", b"x = " + b"(" * 5000 + b")" * 5000 + b"\n")
-        sums = self.file("sums.py", b"y = 0\ny = 1" + b" + 1" * 20000 + b"\n")
-        sources = Sources([deep, sums])
-        self.assertIn(sources.where(deep, "y"), ("", "sums.py:1"))
+        self.assertEqual(Sources([]).where(deep, "x"), "")
+        long = self.file("sums.py", b"y = 0\n" + b"if y: pass\n" * 5000)
+        self.assertEqual(Sources([]).where(long, "y"), "sums.py:1")
+
+    def test_largest(self):
+        text = b"x = 1\n" + b"# no more\n" * 20000
+        self.assertEqual(Sources([]).where(self.file("a.py", text[:_assigned.LARGEST]), "x"), "a.py:1")
+        self.assertEqual(Sources([]).where(self.file("b.py", text[:_assigned.LARGEST + 1]), "x"), "")
 
     def test_name_with_a_bar(self):
         self.assertEqual(Sources([]).where(self.file("a|b.py", b"x = 1\n"), "x"), "a_b.py:1")

@@ -119,7 +119,7 @@ TEST(del_takes_all_that_goes_with_a_variable)
     script_block(&script, at(1, FORWARD) + 4, at(2, LOSS) + 1, MIB(5), BACKWARD_40);
     struct lever lever = lever_with(&script, "", LEVER_HELD, text, sizeof text);
     CHECK_INT(lever.bytes, MIB(75));
-    CHECK(strstr(text, "and what else goes with it") != NULL);
+    CHECK(strstr(text, "and all that the variable holds") != NULL);
 }
 
 /* ---- a graph that is retained ---- */

@@ -250,7 +250,7 @@ TEST(half_a_batch_is_written_where_the_loop_is)
         const char *words;
     } cases[] = {
         {"train.py", 1, "batch.chunk(2)"},
-        {"train.py", 4, "8 times (loss / 8).backward() in place of 4"},
+        {"train.py", 4, "8 times backward() in place of 4, each loss divided by twice"},
         {"/site/transformers/trainer.py", 4, "twice gradient_accumulation_steps"},
         {"/site/transformers/models/bert/modeling_bert.py", 1, "batch.chunk(2)"},
         {"/site/lightning/pytorch/trainer/trainer.py", 1, "accumulate_grad_batches"},

@@ -97,7 +97,7 @@ static void put_clause(struct buf *cut, const char *text, const char *rest, unsi
 /* Why it saves less than it is about: "; the peak is then in optimizer". */
 static void put_limit(struct buf *out, const struct lever *lever)
 {
-    if (lever->at_most)
+    if (levers_is_bound(lever))
         return;
     if (lever->next_phase && lever->bytes < lever->alive / 10 * 9)
         buf_print(out, "; the peak is then in %s", lever->next_phase);
@@ -116,7 +116,13 @@ static void put_cut_text(struct emit *emit, const struct lever *lever, unsigned 
     put_limit(&limit, lever);
     buf_print(&whole, "%s%s", buf_string(&text), buf_string(&limit));
     emit_put_cut_lines(&cut, buf_string(&whole), emit->width ? width : 0, lines);
-    if (is_cut(&whole, &cut))
+    bool code = !is_cut(&whole, &cut);
+    if (!code) { /* it goes before what limits it */
+        cut.count = 0;
+        emit_put_cut_lines(&cut, buf_string(&text), emit->width ? width : 0, lines);
+        code = !is_cut(&text, &cut);
+    }
+    if (!code)
         put_clause(&cut, buf_string(&text), buf_string(&limit), width, lines);
     emit_text(emit, buf_string(&cut));
     emit->out.broken =

@@ -20,6 +20,10 @@ static const char trains_sql[] =
     "SELECT EXISTS(SELECT 1 FROM phase WHERE process = ?1 AND kind IN ('backward', 'optimizer'))"
     "   AS trains";
 
+static const char generates_sql[] =
+    "SELECT EXISTS(SELECT 1 FROM string WHERE text LIKE '%.generate' OR text = 'generate')"
+    "   AS generates";
+
 static const char keeps_sql[] =
     "SELECT kind IN ('forward', 'eval') AS keeps FROM phase WHERE id = ?1";
 
@@ -69,6 +73,9 @@ int peak_inference_read(struct db *db, struct peak_part *part)
         part->kept += keeps ? births->groups[i].bytes : 0;
     }
     part->keys = 0;
+    part->generates = false;
+    if (err >= 0 && part->infers)
+        err = query_read(db, generates_sql, Q_NOTHING, Q_OUT(Q_INT(part->generates)));
     return err >= 0 && part->infers ? read_keys(db, part) : err;
 }
 
@@ -84,8 +91,8 @@ void peak_inference_text(const struct peak_part *part, struct buf *out)
     if (out->count || !part->infers || rows < part->peak->allocated / 100 || rows <= 0)
         return;
     if (part->keys >= part->peak->allocated / 100)
-        snprintf(keys, sizeof keys,
-                 ": model.generate() of fewer rows at once or %s (the KV cache holds %s)",
+        snprintf(keys, sizeof keys, "%s fewer rows at once or %s (the KV cache holds %s)",
+                 part->generates ? ": model.generate() of" : ":",
                  part->growth.sequence.prefill ? "with shorter prompts"
                                                : "a smaller max_new_tokens",
                  human_bytes(cache, part->keys));

@@ -37,9 +37,10 @@ struct peak_part {
     bool went_on;        /* after it */
     struct peak highest; /* of the run, where `peak` is a refusal that ended it */
 
-    bool infers;  /* it is in a forward of a program that has no backward */
-    int64_t kept; /* by forwards, for a backward that never comes */
-    int64_t keys; /* and values, in a cache of transformers; of a program that infers */
+    bool infers;    /* it is in a forward of a program that has no backward */
+    bool generates; /* likewise, and a function of that name was called */
+    int64_t kept;   /* by forwards, for a backward that never comes */
+    int64_t keys;   /* and values, in a cache of transformers; of a program that infers */
     struct growth growth;
     struct growth_cause growth_cause;
     struct host_kill kill; /* by the kernel, for its memory */

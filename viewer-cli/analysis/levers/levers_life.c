@@ -298,7 +298,7 @@ static int try_variable(struct levers_work *work, int64_t site, struct map *take
     snprintf(after, sizeof after, "%s%s%s",
              sure ? " after loss.backward()" : " before loss.backward()",
              work->step.cut_short && !sure ? ", as it did in the step before" : "",
-             variable.others ? ", and what else goes with it" : "");
+             variable.others ? ", and all that the variable holds" : "");
     struct levers_words words = {.kind = LEVER_HELD,
                                  .site = site,
                                  .before = "del the variable that holds the output of ",

@@ -201,11 +201,10 @@ int levers_half_batch(struct levers_work *work)
     struct levers_edit edit = {0};
     const size_t parts = levers_micro_batches(&work->step, work->peak->step);
     if (parts > 1)
-        snprintf(
-            text, sizeof text,
-            "gradient accumulation, half the micro-batch: %zu times (loss / %zu).backward() in "
-            "place of %zu before each optimizer.step()",
-            2 * parts, 2 * parts, parts);
+        snprintf(text, sizeof text,
+                 "gradient accumulation, half the micro-batch: %zu times backward() in place of "
+                 "%zu, each loss divided by twice as much",
+                 2 * parts, parts);
     words.before = levers_in_loop(work->loop, words.kind, text);
     struct sizes sizes;
     int err = read_sizes(work, &sizes);

@@ -108,10 +108,16 @@ struct reader { /* of the frames of one site, from the outermost on */
     bool by_library;
 };
 
-/* Modules call each other through torch's own code, and its containers call what is in them. */
+/* Modules call each other through torch's own code, its containers call what is in them, and
+ * trainers call the model. */
 static bool is_programs(const struct frame *frame)
 {
-    return frame->line > 0 && frame->path[0] && !strstr(frame->path, "/torch/");
+    static const char *const others[] = {"/site-packages/", "/dist-packages/", "/lib/python3",
+                                         "/torch/nn/"};
+    bool is = frame->line > 0 && frame->path[0];
+    for (size_t i = 0; i < sizeof others / sizeof *others && is; i++)
+        is = !strstr(frame->path, others[i]);
+    return is;
 }
 
 static int take_frame(void *self, const struct frame *frame)
