@@ -44,6 +44,13 @@ static int64_t birth_after(const struct levers_step *step, int64_t seq)
 
 /* ---- one call ---- */
 
+/* A library keeps its workspace from its first call on, in whatever module that is: it belongs to
+ * no call, and is not made again. */
+static bool is_of_call(const struct levers_block *block)
+{
+    return block->purpose != PURPOSE_LIBRARY;
+}
+
 /* What lives when a step is cut short, backward would have freed. */
 static bool is_saved(const struct again *again, const struct levers_block *block)
 {
@@ -70,9 +77,11 @@ static size_t last_living(const struct levers_step *step, size_t first, size_t l
     int64_t largest = 0;
     size_t out = SIZE_MAX;
     for (size_t i = first; i <= last; i++)
-        if (blocks[i].end > seq && blocks[i].size > largest)
+        if (is_of_call(&blocks[i]) && blocks[i].end > seq && blocks[i].size > largest)
             largest = blocks[i].size;
     for (size_t i = last + 1; i-- > first && largest;) {
+        if (!is_of_call(&blocks[i]))
+            continue;
         if (out != SIZE_MAX && blocks[i].site != blocks[out].site)
             break;
         if (blocks[i].end > seq && blocks[i].size >= largest / ROWS &&
@@ -125,7 +134,7 @@ static int by_number(const void *one, const void *other)
 static int spike_of(const struct levers_step *step, const struct again *again, int64_t *spike)
 {
     const struct levers_block *blocks = step->blocks;
-    size_t first = again->call->first, last = first, count = 0;
+    size_t first = again->call->first, last = first, ended = 0, count = 0;
     int64_t own = 0, level = 0, highest = 0;
     for (size_t i = first; i <= again->call->last; i++)
         if (is_own(step, again, i)) {
@@ -136,12 +145,13 @@ static int spike_of(const struct levers_step *step, const struct again *again, i
     if (!ends)
         return ERR_NOMEM;
     for (size_t i = first; i <= last; i++)
-        ends[i - first] = (struct levers_event){blocks[i].end, blocks[i].size};
-    qsort(ends, last - first + 1, sizeof *ends, by_number); /* seq is the first of it */
+        if (is_of_call(&blocks[i]))
+            ends[count++] = (struct levers_event){blocks[i].end, blocks[i].size};
+    qsort(ends, count, sizeof *ends, by_number); /* seq is the first of it */
     for (size_t i = first; i <= last; i++) {
-        for (; count <= last - first && ends[count].seq <= blocks[i].seq; count++)
-            level -= ends[count].change;
-        level += blocks[i].size;
+        for (; ended < count && ends[ended].seq <= blocks[i].seq; ended++)
+            level -= ends[ended].change;
+        level += is_of_call(&blocks[i]) ? blocks[i].size : 0;
         highest = level > highest ? level : highest;
     }
     mem_free(ends);
@@ -174,6 +184,18 @@ static bool keep_input(const struct levers_step *step, const struct again *again
     return true;
 }
 
+/* Where several paths lead to what a call leaves, as a skip does, their gradients are added before
+ * the call's first node runs: a birth, and the ends of both addends before anything else is born.
+ */
+static int64_t behind_sum(const struct levers_step *step, int64_t birth, int64_t first_end)
+{
+    size_t ends = 0, at = event_from(step, birth + 1);
+    for (; at < step->event_count && step->events[at].change < 0; at++)
+        ends++;
+    bool sum = ends >= 2 && at < step->event_count && step->events[at].seq < first_end;
+    return sum ? step->events[at].seq : birth;
+}
+
 /* Backward computes again as it comes to the first node of the call that needs something: behind
  * the last end of what others saved, and before the next birth. */
 static int64_t comes_again(const struct levers_step *step, const struct again *again,
@@ -185,6 +207,8 @@ static int64_t comes_again(const struct levers_step *step, const struct again *a
     SEARCH_FIRST(at, 0, ends->count, ends->ends[at].seq < again->first_end);
     int64_t birth = birth_after(step, at ? ends->ends[at - 1].seq : again->backward->begin);
     birth = birth > again->begin ? birth : again->begin;
+    if (birth < again->first_end)
+        birth = behind_sum(step, birth, again->first_end);
     return birth < again->first_end ? birth : again->first_end;
 }
 
