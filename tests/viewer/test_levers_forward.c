@@ -106,6 +106,34 @@ TEST(del_frees_what_autograd_did_not_save)
     }
 }
 
+/* What autograd saved goes with its gradient, the first of its size in backward; where another of
+ * that size stands between, whose gradient that is, it is only known that backward ends. */
+TEST(a_saved_output_goes_in_backward)
+{
+    for (int between = 0; between < 2; between++) {
+        struct script script = {0};
+        struct peak peak;
+        train(&script, &(struct model){0});
+        for (int step = 0; step < 3; step++) {
+            script_block(&script, at(step, BACKWARD) + 15, at(step, BACKWARD) + 16, MIB(400),
+                         BACKWARD_40);
+            if (between)
+                script_block(&script, at(step, LOSS) + 1, at(step, LOSS) + 2, MIB(60), OTHER);
+        }
+        struct db *db = script_record(&script);
+        CHECK_INT(db_exec(db, "UPDATE string SET text = 'log_softmax' WHERE text LIKE 'decode%'"),
+                  0);
+        struct levers levers = read_levers(db, &peak);
+        const struct lever *lever = find(&levers, LEVER_HELD);
+        CHECK_INT(lever != NULL, !between);
+        CHECK_INT(lever ? lever->bytes : 0, between ? 0 : MIB(60));
+        CHECK(!lever || (!lever->at_most && strstr(lever->text, "before loss.backward()")));
+        levers_clear(&levers);
+        peak_clear(&peak);
+        db_close(db);
+    }
+}
+
 /* With phases inside forward, those are what is named. */
 TEST(a_phase_can_be_checkpointed)
 {
@@ -300,6 +328,7 @@ TEST(a_small_one_and_gradients_on_their_way_are_none)
 }
 
 TEST_MAIN(TEST_CASE(checkpoints_that_are_in_force_are_no_lever),
+          TEST_CASE(a_saved_output_goes_in_backward),
           TEST_CASE(without_a_backward_no_grad_is_the_lever),
           TEST_CASE(del_frees_what_autograd_did_not_save),
           TEST_CASE(a_function_can_be_checkpointed), TEST_CASE(a_phase_can_be_checkpointed),

@@ -89,8 +89,27 @@ static bool is_of(const struct levers_step *step, const struct variable *variabl
                                      map_get(&variable->ends, moment_of(step, block)) != MAP_NONE));
 }
 
+static const struct levers_block *made_of(const struct levers_step *step,
+                                          const struct levers_block *block);
+
+/* What autograd saved of an output goes with the output's gradient, once its node has run. Of the
+ * last one of its size that is the first that backward makes; of another it is not known, and the
+ * end of backward stands for it. */
+static int64_t end_in_backward(const struct levers_step *step, const struct levers_block *block,
+                               const struct levers_phase *backward)
+{
+    size_t at = levers_first_from(step, backward->begin);
+    if (made_of(step, block))
+        return backward->end;
+    while (at < step->count && step->blocks[at].seq < backward->end &&
+           step->blocks[at].asked < block->asked / 2)
+        at++;
+    return at < step->count && step->blocks[at].end < backward->end ? step->blocks[at].end
+                                                                    : backward->end;
+}
+
 /* Born before a backward and alive behind it. Where autograd saved it, it goes no earlier than in
- * backward; where in it is not known. `late`: what is not known was saved. */
+ * backward. `late`: what is not known was saved. */
 static int let_go(struct levers_work *work, const struct variable *variable, bool late,
                   struct levers_edit *edit)
 {
@@ -106,8 +125,9 @@ static int let_go(struct levers_work *work, const struct variable *variable, boo
                 levers_phase_after(&step->phases, LEVERS_BACKWARD, block->seq);
             if (!backward)
                 continue;
-            from = need == NEED_SURE || (late && need == NEED_UNKNOWN) ? backward->end
-                                                                       : backward->begin;
+            from = need == NEED_SURE              ? end_in_backward(step, block, backward)
+                   : late && need == NEED_UNKNOWN ? backward->end
+                                                  : backward->begin;
         }
         if (!levers_cut(edit, i, from, LEVERS_NEVER))
             return ERR_NOMEM;
@@ -285,6 +305,22 @@ static int64_t module_of(const struct levers_step *step, int64_t site)
     return GROUP_NONE;
 }
 
+/* All that is known of it is that it goes before backward is over. */
+static bool is_only_known_later(const struct levers_work *work, int64_t site)
+{
+    const struct levers_step *step = &work->step;
+    for (size_t i = step->older; i < step->count; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        const struct levers_phase *backward =
+            block->site == site && is_held(step, block)
+                ? levers_phase_after(&step->phases, LEVERS_BACKWARD, block->seq)
+                : NULL;
+        if (backward && end_in_backward(step, block, backward) == backward->end)
+            return true;
+    }
+    return false;
+}
+
 static int try_variable(struct levers_work *work, int64_t site, struct map *taken)
 {
     struct variable variable = {.site = site};
@@ -294,7 +330,8 @@ static int try_variable(struct levers_work *work, int64_t site, struct map *take
         err = find_needs(work, &variable);
     if (err >= 0)
         err = levers_output_name(work->db, site, module_of(&work->step, site), &name);
-    bool sure = map_get(&variable.needs, (uint64_t)site) == NEED_SURE;
+    bool sure =
+        map_get(&variable.needs, (uint64_t)site) == NEED_SURE && is_only_known_later(work, site);
     snprintf(after, sizeof after, "%s%s%s",
              sure ? " after loss.backward()" : " before loss.backward()",
              work->step.cut_short && !sure ? ", as it did in the step before" : "",
