@@ -126,7 +126,8 @@ static bool is_as_large_as_loss(const struct autocast *all, const struct levers_
 
 static bool shrink(struct autocast *all, const struct levers_block *block, int64_t from)
 {
-    return levers_extra(&all->edit, -levers_half_of(all->work, block), from, block->end);
+    int64_t half = levers_half_of_computed(all->work, &all->dtypes, block, all->sure);
+    return levers_extra(&all->edit, -half, from, block->end);
 }
 
 static enum flow flow_of(const struct autocast *all, enum levers_op op)
@@ -226,6 +227,8 @@ static bool add_recurrent(struct autocast *all, const struct levers_block *block
         levers_phase_after(&all->work->step.phases, LEVERS_BACKWARD, block->seq);
     bool known = all->recurs;
     all->recurs = true;
+    if (block->module != GROUP_NONE && !map_put(&all->halved, (uint64_t)block->module, 1, NULL))
+        return false;
     return known || !all->sure || !backward ||
            levers_extra(&all->edit, all->own / 2, block->seq, backward->end);
 }

@@ -251,6 +251,21 @@ int64_t levers_half_of(const struct levers_work *work, const struct levers_block
     return round_up(work, block->asked) - round_up(work, (block->asked + 1) / 2);
 }
 
+enum { RNN_LAYER = 8 << 20 };
+
+int64_t levers_half_of_computed(const struct levers_work *work, const struct levers_dtypes *dtypes,
+                                const struct levers_block *block, bool sure)
+{
+    struct levers_block part = *block;
+    enum levers_op op = levers_computes(&work->step.phases, block->seq)
+                            ? levers_op_made(dtypes, block)
+                            : levers_op_of_module(dtypes, block);
+    if (!work->on_host && op == LEVERS_OP_RECURRENT && block->purpose == PURPOSE_WORKSPACE &&
+        block->asked >= RNN_LAYER)
+        part.asked -= sure ? block->asked / RNN_LAYER * RNN_LAYER : RNN_LAYER;
+    return levers_half_of(work, &part);
+}
+
 int64_t levers_slack_of(const struct levers_work *work, const struct levers_block *block)
 {
     int64_t slack = block->size - round_up(work, block->asked);

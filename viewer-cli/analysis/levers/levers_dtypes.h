@@ -51,6 +51,10 @@ enum levers_op levers_op_of_module(const struct levers_dtypes *dtypes,
  * blocks of other sizes it may not. */
 int64_t levers_slack_of(const struct levers_work *work, const struct levers_block *block);
 int64_t levers_half_of(const struct levers_work *work, const struct levers_block *block);
+/* The same of what a program computes. A workspace of cuDNN's RNNs has 8 MiB for each layer and way
+ * whatever the dtype is: for one at least; `sure`: for as many as there is room for. */
+int64_t levers_half_of_computed(const struct levers_work *work, const struct levers_dtypes *dtypes,
+                                const struct levers_block *block, bool sure);
 /* In backward, as large as a parameter: mostly its gradient. */
 bool levers_is_like_parameter(const struct levers_work *work, const struct levers_block *block);
 

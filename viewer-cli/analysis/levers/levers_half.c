@@ -149,9 +149,10 @@ static int change(struct half *half, bool sure)
     half->sure = sure;
     for (size_t i = 0; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
-        int64_t gone = may_go(half, i)   ? block->size
-                       : halves(half, i) ? levers_half_of(half->work, block)
-                                         : 0;
+        int64_t gone = may_go(half, i) ? block->size
+                       : halves(half, i)
+                           ? levers_half_of_computed(half->work, &half->dtypes, block, sure)
+                           : 0;
         if (!sure && !may_go(half, i))
             gone += levers_slack_of(half->work, block);
         if ((gone && !levers_extra(&half->edit, -gone, block->seq, block->end)) ||
