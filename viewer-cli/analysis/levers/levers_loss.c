@@ -10,7 +10,7 @@
 #include "mem.h"
 #include "query.h"
 
-enum { CHUNKS = 8, LOGITS_LEAST = 20, ROUNDED = 512 };
+enum { CHUNKS = 8, LOGITS_LEAST = 100, ROUNDED = 512, UNCUT = 1 << 20 };
 
 static bool is_of_loss(const char *function)
 {
@@ -66,11 +66,16 @@ static int find_refused(struct levers_work *work, int64_t *asked)
     return err;
 }
 
-/* Where it is not known what a block asked for, it is its size: rounded up. */
-static bool is_as_large(const struct levers_block *block, int64_t asked)
+/* Where it is not known what a block asked for, it is its size: rounded up, and on a GPU with the
+ * rest of a segment that was too small to be cut off. As much beside small logits is another size.
+ */
+static bool is_as_large(const struct levers_work *work, const struct levers_block *block,
+                        int64_t asked)
 {
-    return block->asked == asked ||
-           (block->asked == block->size && block->size >= asked && block->size - asked < ROUNDED);
+    int64_t over = block->size - asked, most = ROUNDED - 1;
+    if (!work->on_host && asked >= UNCUT)
+        most = UNCUT < asked / CHUNKS ? UNCUT : asked / CHUNKS;
+    return block->asked == asked || (block->asked == block->size && over >= 0 && over <= most);
 }
 
 /* One that is held is there until its chunk is computed. */
@@ -147,7 +152,8 @@ int levers_chunked_loss(struct levers_work *work)
     if (err >= 0)
         err = find_refused(work, &logits);
     for (size_t i = step->older; i < step->count && err >= 0 && logits; i++)
-        if (is_as_large(&step->blocks[i], logits) && step->blocks[i].purpose != PURPOSE_GRADIENT &&
+        if (is_as_large(work, &step->blocks[i], logits) &&
+            step->blocks[i].purpose != PURPOSE_GRADIENT &&
             !levers_outlives(work, &step->blocks[i]) &&
             !cut_block(work, &step->blocks[i], &head, &edit))
             err = ERR_NOMEM;
