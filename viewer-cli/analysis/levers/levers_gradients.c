@@ -198,6 +198,27 @@ static int free_earlier(const struct levers_step *step, size_t at, struct levers
     return levers_cut(edit, at, used->end, again) ? 0 : ERR_NOMEM;
 }
 
+static bool is_zeroed(const struct levers_step *step, const struct levers_block *block)
+{
+    return block->purpose == PURPOSE_GRADIENT && block->end != LEVERS_NEVER &&
+           levers_phase_around(&step->phases, LEVERS_ZERO_GRAD, block->end);
+}
+
+static uint64_t like_of(const struct levers_block *block)
+{
+    return (uint64_t)block->module << 40 ^ (uint64_t)block->asked;
+}
+
+/* The run may have ended before the last zero_grad: gradients of which others, of the same size and
+ * module, were freed by one, are those of the steps before. */
+static int find_zeroed(const struct levers_step *step, struct map *out)
+{
+    for (size_t i = 0; i < step->count; i++)
+        if (is_zeroed(step, &step->blocks[i]) && !map_put(out, like_of(&step->blocks[i]), 1, NULL))
+            return ERR_NOMEM;
+    return 0;
+}
+
 /* Gradients that zero_grad frees later than right behind the optimizer. */
 int levers_zero_grad_earlier(struct levers_work *work)
 {
@@ -208,15 +229,15 @@ int levers_zero_grad_earlier(struct levers_work *work)
             "call optimizer.zero_grad() right after optimizer.step(), before the next forward"};
     const struct levers_step *step = &work->step;
     struct levers_edit edit = {0};
-    int err = 0;
+    struct map zeroed = {0};
     if (levers_micro_batches(step, work->peak->step) == 1)
         words.before = levers_in_loop(work->loop, words.kind, words.before);
-    for (size_t i = 0; i < step->count && err >= 0; i++) {
-        const struct levers_block *block = &step->blocks[i];
-        if (block->purpose == PURPOSE_GRADIENT && block->end != LEVERS_NEVER &&
-            levers_phase_around(&step->phases, LEVERS_ZERO_GRAD, block->end))
+    int err = find_zeroed(step, &zeroed);
+    for (size_t i = 0; i < step->count && err >= 0; i++)
+        if (step->blocks[i].purpose == PURPOSE_GRADIENT &&
+            map_get(&zeroed, like_of(&step->blocks[i])) != MAP_NONE)
             err = free_earlier(step, i, &edit, &words.estimated);
-    }
+    map_clear(&zeroed);
     if (err >= 0 && edit.count)
         err = levers_try(work, &edit, &words);
     levers_edit_clear(&edit);
