@@ -6,7 +6,8 @@
 #
 # TIDEMARK_PYTHON is an interpreter with torch, transformers, lightning and accelerate (python3);
 # TIDEMARK_PROGRAMS names programs of the list below, TIDEMARK another command. With TIDEMARK_REUSE=1
-# recordings that are in OUT already are not made again.
+# recordings that are in OUT already are not made again. With TIDEMARK_REHEARSE=1 the programs are
+# rehearsed on the GPU TIDEMARK_GPU_PROFILE (a100-40gb), for which PyTorch has to be built for CUDA.
 set -eu
 cd "$(dirname "$0")/.."
 root=$(pwd)
@@ -15,6 +16,8 @@ out=${1:-$root/build/levers-check}
 python=${TIDEMARK_PYTHON:-python3}
 tidemark=${TIDEMARK:-$root/build/dev/viewer-cli/tidemark}
 reuse=${TIDEMARK_REUSE:-0}
+rehearse=${TIDEMARK_REHEARSE:-0}
+gpu=${TIDEMARK_GPU_PROFILE:-a100-40gb}
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 export PYTHONDONTWRITEBYTECODE=1
@@ -47,6 +50,15 @@ say()
     echo "$*" | tee -a "$out/summary.txt"
 }
 
+# recorder ARGUMENT...: the command and its options; a GPU for each rank, one where there are none
+recorder()
+{
+    [ "$rehearse" = 0 ] && { echo record; return; }
+    gpus=1
+    [ "$1" = -m ] && gpus=2
+    echo "rehearse --gpu $gpu --gpus $gpus"
+}
+
 # record NAME ARGUMENT...: OUT/NAME.db
 record()
 {
@@ -54,7 +66,8 @@ record()
     shift
     [ "$reuse" = 1 ] && [ -e "$out/$recording.db" ] && return 0
     rm -f "$out/$recording.db"
-    (cd "$root/samples/levers" && "$tidemark" record -o "$out/$recording.db" -- "$python" "$@") \
+    # shellcheck disable=SC2046 # the recorder is words
+    (cd "$root/samples/levers" && "$tidemark" $(recorder "$@") -o "$out/$recording.db" -- "$python" "$@") \
         > "$out/$recording.log" 2>&1
 }
 

@@ -8,7 +8,7 @@ from accelerate import Accelerator
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from switches import in_half, parse
+from switches import DEVICE, in_place, parse
 
 
 class Layer(nn.Module):
@@ -25,11 +25,12 @@ def main():
     options = parse(["checkpoint", "fused_optimizer", "half_precision", "autocast"],
                     steps=3, batch=8, accumulation=4)
     torch.manual_seed(0)
-    accelerator = Accelerator(cpu=True, mixed_precision="bf16" if options.autocast else "no",
+    accelerator = Accelerator(cpu=DEVICE == "cpu",
+                              mixed_precision="bf16" if options.autocast else "no",
                               gradient_accumulation_steps=options.accumulation)
     model = nn.Sequential(nn.Embedding(2000, 128), *[Layer(options) for _ in range(4)],
                           nn.Linear(128, 2000))
-    in_half(options, model)
+    in_place(options, model)
     optimizer = torch.optim.AdamW(model.parameters(), fused=options.fused_optimizer)
     count = options.steps * options.accumulation * options.batch
     data = torch.utils.data.TensorDataset(torch.randint(0, 2000, (count, 64)))

@@ -6,7 +6,7 @@
 import torch
 from transformers import BertConfig, BertForMaskedLM
 
-from switches import autocast, in_half, parse
+from switches import DEVICE, autocast, in_place, parse
 
 
 def main():
@@ -16,12 +16,13 @@ def main():
     model = BertForMaskedLM(BertConfig(
         hidden_size=128, num_hidden_layers=4, num_attention_heads=4, intermediate_size=512,
         vocab_size=1000, max_position_embeddings=128)).train()
-    in_half(options, model)
+    in_place(options, model)
     if options.checkpoint:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     optimizer = torch.optim.AdamW(model.parameters(), fused=options.fused_optimizer)
     for step in range(options.steps):
-        words = torch.randint(0, 1000, (options.batch, [24, 64, 32, 96, 40][step % 5]))
+        words = torch.randint(0, 1000, (options.batch, [24, 64, 32, 96, 40][step % 5]),
+                              device=DEVICE)
         with autocast(options):
             loss = model(input_ids=words, labels=words).loss
         if not options.zero_grad_earlier:

@@ -10,10 +10,11 @@ import sys
 
 
 def read(tidemark, path, options):
+    """The highest of a GPU where one was used, and its levers."""
     done = subprocess.run([tidemark, "peak", path, "-f", "json"] + options, stdout=subprocess.PIPE,
                           check=True, universal_newlines=True)
     tables = json.loads(done.stdout)["tables"]
-    highest = max(tables["peak"], key=lambda row: row["allocated"] or 0)
+    highest = max(tables["peak"], key=lambda row: (row["device"] != "cpu", row["allocated"] or 0))
     levers = [row for row in tables["levers"]
               if (row["process"], row["device"]) == (highest["process"], highest["device"])]
     return highest["allocated"], levers

@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from switches import autocast, in_half, kind, parse, step_in_backward
+from switches import DEVICE, autocast, in_place, kind, parse, step_in_backward
 
 
 class Residual(nn.Module):
@@ -42,7 +42,7 @@ def main():
     options = parse(["checkpoint", "half_batch", "zero_grad_earlier", "optimizer_in_backward",
                      "no_states", "half_precision", "autocast"], steps=3, batch=8, size=32)
     torch.manual_seed(0)
-    model = in_half(options, Model(options))
+    model = in_place(options, Model(options))
     momentum = 0 if options.no_states else 0.9
     optimizer = torch.optim.SGD(model.parameters(), 0.01, momentum=momentum)
     if options.optimizer_in_backward:
@@ -51,8 +51,8 @@ def main():
     for step in range(options.steps):
         for part in range(parts):
             image = torch.randn(options.batch // parts, 3, options.size, options.size,
-                                dtype=kind(options))
-            wanted = torch.randint(0, 512, (options.batch // parts,))
+                                dtype=kind(options), device=DEVICE)
+            wanted = torch.randint(0, 512, (options.batch // parts,), device=DEVICE)
             with autocast(options):
                 loss = functional.cross_entropy(model(image), wanted) / parts
             if part == 0:

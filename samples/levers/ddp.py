@@ -10,20 +10,19 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.optim import ZeroRedundancyOptimizer
 
-from switches import autocast, in_half, kind, parse
+from switches import DEVICE, autocast, in_place, join_ranks, kind, parse
 
 
 def main():
     options = parse(["gradient_as_bucket_view", "fused_optimizer", "shard_states", "fully_shard",
                      "half_precision", "autocast"],
                     steps=4, batch=64)
-    torch.distributed.init_process_group("gloo")
-    rank = torch.distributed.get_rank()
+    rank = join_ranks()
     torch.manual_seed(rank)
     model = nn.Sequential(*[nn.Sequential(nn.Linear(512, 512), nn.ReLU()) for _ in range(6)])
-    in_half(options, model)
+    in_place(options, model)
     if options.fully_shard:
-        mesh = init_device_mesh("cpu", (torch.distributed.get_world_size(),))
+        mesh = init_device_mesh(DEVICE, (torch.distributed.get_world_size(),))
         for layer in model:
             fully_shard(layer, mesh=mesh)
         fully_shard(model, mesh=mesh)
@@ -34,7 +33,8 @@ def main():
     if options.shard_states:
         optimizer = ZeroRedundancyOptimizer(model.parameters(), optimizer_class=torch.optim.AdamW)
     for step in range(options.steps):
-        given = torch.randn((1 + 3 * rank) * options.batch, 512, dtype=kind(options))
+        given = torch.randn((1 + 3 * rank) * options.batch, 512, dtype=kind(options),
+                            device=DEVICE)
         with autocast(options):
             loss = model(given).square().mean()
         loss.backward()

@@ -11,7 +11,7 @@ from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.utils.checkpoint import checkpoint
 
-from switches import in_half, kind, parse
+from switches import DEVICE, in_place, join_ranks, kind, parse
 
 
 class Block(nn.Module):
@@ -38,10 +38,10 @@ class Model(nn.Module):
 def main():
     options = parse(["checkpoint", "fused_optimizer", "reshard_after_forward", "half_precision"],
                     steps=4, batch=256, kept=0, blocks=4)
-    torch.distributed.init_process_group("gloo")
+    join_ranks()
     torch.manual_seed(0)
-    mesh = init_device_mesh("cpu", (torch.distributed.get_world_size(),))
-    model = in_half(options, Model(options))
+    mesh = init_device_mesh(DEVICE, (torch.distributed.get_world_size(),))
+    model = in_place(options, Model(options))
     again = options.reshard_after_forward or not options.kept
     for block in model.blocks:
         fully_shard(block, mesh=mesh, reshard_after_forward=again)
@@ -49,7 +49,8 @@ def main():
     optimizer = torch.optim.Adam(model.parameters(), fused=options.fused_optimizer)
     for step in range(options.steps):
         optimizer.zero_grad()
-        loss = model(torch.randn(options.batch, 256, dtype=kind(options))).square().mean()
+        given = torch.randn(options.batch, 256, dtype=kind(options), device=DEVICE)
+        loss = model(given).square().mean()
         loss.backward()
         optimizer.step()
         print(step, float(loss))

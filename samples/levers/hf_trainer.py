@@ -8,7 +8,7 @@ import tempfile
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainingArguments
 
-from switches import in_half, parse
+from switches import DEVICE, in_place, parse
 
 
 class Text(torch.utils.data.Dataset):
@@ -24,13 +24,13 @@ def main():
     options = parse(["checkpoint", "fused_optimizer", "fused_operation", "half_precision", "autocast"],
                     steps=3, batch=8, accumulation=2)
     torch.manual_seed(0)
-    model = in_half(options, GPT2LMHeadModel(GPT2Config(
+    model = in_place(options, GPT2LMHeadModel(GPT2Config(
         n_layer=4, n_head=4, n_embd=128, vocab_size=2000, n_positions=64,
         activation_function="gelu_pytorch_tanh" if options.fused_operation else "gelu_new")))
     with tempfile.TemporaryDirectory() as folder:
         arguments = TrainingArguments(
             folder, per_device_train_batch_size=options.batch, max_steps=options.steps,
-            gradient_accumulation_steps=options.accumulation, report_to=[], use_cpu=True,
+            gradient_accumulation_steps=options.accumulation, report_to=[], use_cpu=DEVICE == "cpu",
             bf16=options.autocast, save_strategy="no", disable_tqdm=True,
             optim="adamw_torch_fused" if options.fused_optimizer else "adamw_torch",
             gradient_checkpointing=options.checkpoint,

@@ -7,7 +7,7 @@ import lightning
 import torch
 from torch import nn
 
-from switches import parse
+from switches import DEVICE, parse
 
 
 class Model(lightning.LightningModule):
@@ -32,7 +32,8 @@ def main():
     wanted = torch.randint(0, 10, (options.steps * options.batch,))
     data = torch.utils.data.TensorDataset(given, wanted)
     precision = "bf16-true" if options.half_precision else "bf16-mixed" if options.autocast else 32
-    trainer = lightning.Trainer(max_epochs=1, accelerator="cpu", precision=precision, logger=False,
+    trainer = lightning.Trainer(max_epochs=1, accelerator=DEVICE, devices=1,
+                                precision=precision, logger=False,
                                 enable_checkpointing=False, enable_progress_bar=False,
                                 enable_model_summary=False)
     trainer.fit(Model(options), torch.utils.data.DataLoader(data, options.batch))

@@ -7,7 +7,7 @@ import torch
 from torch.utils.checkpoint import checkpoint
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from switches import autocast, in_half, parse
+from switches import DEVICE, autocast, in_place, parse
 
 
 def lora(model, rank):
@@ -55,14 +55,14 @@ def main():
         hidden_size=128, intermediate_size=344, vocab_size=options.words, use_cache=False))
     if options.rank:
         lora(model, options.rank)
-    in_half(options, model)
+    in_place(options, model)
     if options.checkpoint:
         model.gradient_checkpointing_enable({"use_reentrant": False})
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     optimizer = torch.optim.AdamW(trained, fused=options.fused_optimizer)
     model.train()
     for step in range(options.steps):
-        words = torch.randint(0, options.words, (options.batch, options.length))
+        words = torch.randint(0, options.words, (options.batch, options.length), device=DEVICE)
         if options.chunked_loss:
             loss = chunked_loss(model, words)
         else:

@@ -4,12 +4,14 @@ the head, AdamW, and gradients of some micro-batches added up in each step.
     tidemark record -- python3 nanogpt.py --accumulation 4
     tidemark peak
 """
+import os
+
 import torch
 from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from switches import autocast, in_half, parse
+from switches import DEVICE, autocast, in_place, parse
 
 
 class Attention(nn.Module):
@@ -61,7 +63,7 @@ class Decoder(nn.Module):
         self.head.weight = self.tokens.weight
 
     def forward(self, given, wanted):
-        x = self.tokens(given) + self.places(torch.arange(given.shape[1]))
+        x = self.tokens(given) + self.places(torch.arange(given.shape[1], device=given.device))
         for place, block in enumerate(self.blocks):
             again = self.checkpoint or (self.checkpoint_half and place % 2 == 0)
             x = checkpoint(block, x, use_reentrant=False) if again else block(x)
@@ -80,21 +82,25 @@ class Decoder(nn.Module):
 
 def main():
     options = parse(["checkpoint", "drop_held", "fused_optimizer", "half_batch", "no_states",
-                     "checkpoint_half", "chunked_loss",
+                     "checkpoint_half", "chunked_loss", "cublas_workspace",
                      "together", "half_precision", "autocast"],
                     accumulation=1, steps=4, batch=8, length=64, width=128, layers=4, words=1000)
     if options.together:
         options.checkpoint = options.drop_held = options.fused_optimizer = True
+        options.cublas_workspace = True
+    if options.cublas_workspace:
+        os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":0:0"  # read at the first product on a GPU
     if options.half_batch:
         options.batch, options.accumulation = options.batch // 2, options.accumulation * 2
     torch.manual_seed(0)
-    model = in_half(options, Decoder(options))
+    model = in_place(options, Decoder(options))
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, fused=options.fused_optimizer)
     if options.no_states:
         optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     for step in range(options.steps):
         for _ in range(options.accumulation):
-            text = torch.randint(0, options.words, (options.batch, options.length + 1))
+            text = torch.randint(0, options.words, (options.batch, options.length + 1),
+                                 device=DEVICE)
             with autocast(options):
                 logits, loss = model(text[:, :-1], text[:, 1:].contiguous())
             if options.drop_held:

@@ -7,7 +7,7 @@ training has no use for.
 import torch
 from transformers import OPTConfig, OPTForCausalLM
 
-from switches import autocast, in_half, parse, step_in_backward
+from switches import DEVICE, autocast, in_place, parse, step_in_backward
 
 
 def main():
@@ -19,7 +19,7 @@ def main():
         vocab_size=options.words, hidden_size=192, word_embed_proj_dim=192, num_hidden_layers=4,
         ffn_dim=768, num_attention_heads=6, max_position_embeddings=128)).train()
     model.config.use_cache = not options.no_cache
-    in_half(options, model)
+    in_place(options, model)
     if options.checkpoint:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     optimizer = torch.optim.AdamW(model.parameters())
@@ -31,7 +31,8 @@ def main():
     parts = 2 if options.half_batch else 1
     for step in range(options.steps):
         for _ in range(parts):
-            words = torch.randint(0, options.words, (options.batch // parts, options.length))
+            words = torch.randint(0, options.words, (options.batch // parts, options.length),
+                                  device=DEVICE)
             with autocast(options):
                 answer = model(input_ids=words, labels=words)
             loss = answer.loss / parts

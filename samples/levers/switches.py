@@ -2,9 +2,12 @@
 its memory. `--levers` lists those that the program has; a switch is called as the column `lever` of
 `tidemark peak -f csv` calls the change."""
 import argparse
+import os
 import sys
 
 import torch
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def parse(levers, **defaults):
@@ -22,9 +25,18 @@ def parse(levers, **defaults):
     return options
 
 
-def in_half(options, model):
-    """The model in bfloat16, if that switch is set."""
+def in_place(options, model):
+    """The model on the device, and in bfloat16 if that switch is set."""
+    model = model.to(DEVICE)
     return model.to(torch.bfloat16) if options.half_precision else model
+
+
+def join_ranks():
+    """Of a program of several; its rank. Each has a GPU of its own, if there are any."""
+    if DEVICE == "cuda":
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    torch.distributed.init_process_group("nccl" if DEVICE == "cuda" else "gloo")
+    return torch.distributed.get_rank()
 
 
 def kind(options):
@@ -34,8 +46,7 @@ def kind(options):
 
 def autocast(options):
     """Around forward and loss; does nothing unless that switch is set."""
-    device = torch.empty(0).device.type
-    return torch.autocast(device, dtype=torch.bfloat16, enabled=options.autocast)
+    return torch.autocast(DEVICE, dtype=torch.bfloat16, enabled=options.autocast)
 
 
 def step_in_backward(model, make):

@@ -8,7 +8,7 @@ import torch
 from transformers import (T5Config, T5ForConditionalGeneration, ViTConfig,
                           ViTForImageClassification)
 
-from switches import autocast, in_half, kind, parse
+from switches import DEVICE, autocast, in_place, kind, parse
 
 
 def build(options):
@@ -19,7 +19,7 @@ def build(options):
         hidden_size=128, num_hidden_layers=3, num_attention_heads=4, intermediate_size=256,
         image_size=64, patch_size=8, num_labels=10)).train()
     for model in (text, images):
-        in_half(options, model)
+        in_place(options, model)
     if options.checkpoint:
         for model in (text, images):
             model.gradient_checkpointing_enable({"use_reentrant": False})
@@ -46,11 +46,11 @@ def main():
     of_text = torch.optim.AdamW(text.parameters(), fused=options.fused_optimizer)
     of_images = torch.optim.AdamW(images.parameters(), fused=options.fused_optimizer)
     for step in range(options.steps):
-        words = torch.randint(0, 1000, (options.batch, 64))
+        words = torch.randint(0, 1000, (options.batch, 64), device=DEVICE)
         loss = train(of_text, options,
                      lambda: text(input_ids=words, labels=words[:, :32].contiguous()).loss)
-        pixels = torch.randn(options.batch, 3, 64, 64, dtype=kind(options))
-        kinds = torch.randint(0, 10, (options.batch,))
+        pixels = torch.randn(options.batch, 3, 64, 64, dtype=kind(options), device=DEVICE)
+        kinds = torch.randint(0, 10, (options.batch,), device=DEVICE)
         print(step, loss, train(of_images, options,
                                 lambda: images(pixel_values=pixels, labels=kinds).loss))
 

@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
-from switches import autocast, in_half, kind, parse
+from switches import DEVICE, autocast, in_place, kind, parse
 
 
 class Residual(nn.Module):
@@ -57,14 +57,15 @@ def main():
     options = parse(["checkpoint", "fused_optimizer", "half_precision", "autocast"],
                     steps=3, batch=2, size=32)
     torch.manual_seed(0)
-    model = in_half(options, UNet(options))
+    model = in_place(options, UNet(options))
     average = [weight.detach().clone() for weight in model.parameters()]
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=options.fused_optimizer)
     for step in range(options.steps):
-        image = torch.randn(options.batch, 3, options.size, options.size, dtype=kind(options))
+        image = torch.randn(options.batch, 3, options.size, options.size, dtype=kind(options),
+                            device=DEVICE)
         noise, part = torch.randn_like(image), torch.rand(options.batch, 1, 1, 1).to(image)
         mixed = part.sqrt() * image + (1 - part).sqrt() * noise
-        time = torch.randn(options.batch, 64, dtype=kind(options))
+        time = torch.randn(options.batch, 64, dtype=kind(options), device=DEVICE)
         with autocast(options):
             loss = functional.mse_loss(model(mixed, time), noise)
         loss.backward()

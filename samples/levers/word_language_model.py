@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from switches import autocast, in_half, kind, parse
+from switches import DEVICE, autocast, in_place, kind, parse
 
 
 class Model(nn.Module):
@@ -27,12 +27,14 @@ def main():
     options = parse(["drop_held", "zero_grad_earlier", "no_states", "half_precision", "autocast"],
                     steps=4, batch=10, length=35, width=128, layers=2, words=2000)
     torch.manual_seed(0)
-    model = in_half(options, Model(options.words, options.width, options.layers))
+    model = in_place(options, Model(options.words, options.width, options.layers))
     optimizer = torch.optim.SGD(model.parameters(), lr=1.0,
                                 momentum=0.0 if options.no_states else 0.9)
-    zero = torch.zeros(options.layers, options.batch, options.width, dtype=kind(options))
+    zero = torch.zeros(options.layers, options.batch, options.width, dtype=kind(options),
+                       device=DEVICE)
     state = (zero, zero.clone())
-    text = torch.randint(0, options.words, (options.steps * options.length + 1, options.batch))
+    text = torch.randint(0, options.words, (options.steps * options.length + 1, options.batch),
+                         device=DEVICE)
     for step in range(options.steps):
         begin = step * options.length
         given = text[begin:begin + options.length]
