@@ -101,12 +101,13 @@ static int run_boot(const char *folder)
                                "with open(path, 'rb') as file:\n"
                                "    text = file.read()\n"
                                "exec(compile(text, path, 'exec'), {'__name__': 'tidemark._boot',"
-                               " 'folder': folder})\n";
+                               " 'folder': folder, 'armed': armed})\n";
     struct python_object *dict = python.dict_new();
     struct python_object *text = dict ? python.path_text(folder) : NULL;
+    struct python_object *armed = dict ? python.path_text(guest.armed ? "armed" : "") : NULL;
     struct python_object *result = NULL;
-    if (text && python.dict_set(dict, "__builtins__", python.builtins()) == 0 &&
-        python.dict_set(dict, "folder", text) == 0)
+    if (text && armed && python.dict_set(dict, "__builtins__", python.builtins()) == 0 &&
+        python.dict_set(dict, "folder", text) == 0 && python.dict_set(dict, "armed", armed) == 0)
         result = python.run(code, PYTHON_FILE_INPUT, dict, dict, NULL);
     bool theirs = !result && python.err_matches(*python.exception) == 0;
     if (!result && !theirs)
@@ -115,6 +116,8 @@ static int run_boot(const char *folder)
         python.release(result);
     if (text)
         python.release(text);
+    if (armed)
+        python.release(armed);
     if (dict)
         python.release(dict);
     return theirs ? -1 : 0;

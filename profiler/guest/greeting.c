@@ -85,23 +85,43 @@ static void find_door(void)
     memcpy(door.sun_path, path, bytes);
 }
 
-bool greeting_prepare(int argc, char **argv)
+static bool prepare(const char *name)
 {
-    const char *name = getenv(HELLO_ENV);
     size_t bytes = name ? strlen(name) : 0;
     if (bytes == 0 || bytes > sizeof address.sun_path - 1)
         return false;
     address.sun_family = AF_UNIX;
     memcpy(address.sun_path + 1, name, bytes);
     address_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + bytes);
-    find_door();
     greeting.magic = HELLO_MAGIC;
     greeting.format = EVENT_FORMAT;
     greeting.how = HELLO_BY_EXEC;
-    armed = is_set(HELLO_ARMED_ENV);
     greeting.rank = number_from("RANK");
     greeting.local_rank = number_from("LOCAL_RANK");
     greeting.world_size = number_from("WORLD_SIZE");
+    return true;
+}
+
+bool greeting_prepare_armed(const char *name)
+{
+    if (!prepare(name))
+        return false;
+    armed = true;
+    read_arguments();
+    return true;
+}
+
+const char *greeting_name(void)
+{
+    return address.sun_path + 1;
+}
+
+bool greeting_prepare(int argc, char **argv)
+{
+    if (!prepare(getenv(HELLO_ENV)))
+        return false;
+    find_door();
+    armed = is_set(HELLO_ARMED_ENV);
     if (argc > 0)
         put_arguments(argc, argv);
     else

@@ -15,7 +15,10 @@
 
 /* Reads HELLO_ENV and what hello tells; false: nobody records. Before the others. */
 bool greeting_prepare(int argc, char **argv);
-bool greeting_is_armed(void); /* nobody listens yet: see hello.h */
+/* The same of a program that is armed now (guest_arm): who records it will listen under `name`. */
+bool greeting_prepare_armed(const char *name);
+const char *greeting_name(void); /* under which the recorder listens */
+bool greeting_is_armed(void);    /* nobody listens yet: see hello.h */
 void greeting_hello(void);
 /* Who was greeted is gone: who comes next is greeted anew. */
 void greeting_forget(void);

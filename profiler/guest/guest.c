@@ -55,8 +55,8 @@ bool guest_init(int argc, char **argv)
     if (atomic_load(&begun) != 2 && atomic_compare_exchange_strong(&begun, &none, 1)) {
         struct guest_page *page = greeting_prepare(argc, argv) ? new_page() : NULL;
         if (page) {
-            guest.page = page;
             guest.armed = greeting_is_armed();
+            guest.page = page;
             if (guest.armed)
                 rings_watch_forks();
             else
@@ -66,6 +66,25 @@ bool guest_init(int argc, char **argv)
     }
     errno = saved;
     return atomic_load(&begun) == 2 && guest.page;
+}
+
+bool guest_arm(const char *name)
+{
+    if (guest_init(0, NULL))
+        return guest.armed;
+    struct guest_page *page = greeting_prepare_armed(name) ? new_page() : NULL;
+    if (!page)
+        return false;
+    rings_watch_forks();
+    atomic_store(&page->retry_ns, UINT64_MAX);
+    guest.armed = true;
+    __atomic_store_n(&guest.page, page, __ATOMIC_RELEASE);
+    return true;
+}
+
+void guest_let(void)
+{
+    atomic_store(&guest.page->retry_ns, 0);
 }
 
 __attribute__((constructor)) static void constructor(int argc, char **argv)

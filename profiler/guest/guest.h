@@ -69,7 +69,7 @@ struct guest {
     _Atomic uint32_t generation; /* counts rings; that of `ring`, and stored behind it */
     _Atomic uint64_t missed;     /* events that came while there was no answer yet; they are
                                     counted in the ring once there is one */
-    bool armed;                  /* set once, by guest_init */
+    bool armed;                  /* set once, before `page` */
 };
 
 extern struct guest guest;
@@ -77,6 +77,11 @@ extern struct guest guest;
 /* Reads the environment and prepares the page; says hello. Idempotent; called by the constructor
  * and by tidemark_attach, whichever comes first. False: nobody records. */
 bool guest_init(int argc, char **argv);
+
+/* Arms a program that was not started so: who records it will listen under `name`. It sleeps until
+ * guest_let. One thread. True: it is armed, perhaps since before, under another name. */
+bool guest_arm(const char *name);
+void guest_let(void);
 
 /* The slow part of guest_live: fetches the ring, or finds that there is none. */
 bool guest_start(void);

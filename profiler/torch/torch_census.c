@@ -21,7 +21,9 @@ struct entry {
     uint64_t addr; /* 0: free */
     uint64_t bytes;
     uint64_t stream;
-    int32_t device_kind, device_index;
+    int16_t device_kind;
+    int16_t lived; /* 1: it was found, not noted as it came */
+    int32_t device_index;
 };
 
 /* Invariants: capacity is 0 or a power of two; count <= capacity / 2; an entry is found from its
@@ -159,6 +161,17 @@ static uint64_t home_of(const struct part *part, uint64_t addr)
     return hash_of(addr) / CENSUS_PARTS & (part->capacity - 1);
 }
 
+static const struct entry *find(const struct part *part, uint64_t addr)
+{
+    uint64_t mask = part->capacity - 1, at = part->capacity ? home_of(part, addr) : 0;
+    while (part->capacity && part->table[at].addr) {
+        if (part->table[at].addr == addr)
+            return &part->table[at];
+        at = (at + 1) & mask;
+    }
+    return NULL;
+}
+
 static void put(struct part *part, const struct entry *entry)
 {
     uint64_t at = home_of(part, entry->addr);
@@ -266,10 +279,18 @@ static uint32_t note(struct part *part, const struct entry *entry, bool goes)
     return generation;
 }
 
+static struct entry entry_of(uint64_t addr, uint64_t bytes, const struct arena_heap *heap)
+{
+    return (struct entry){.addr = addr,
+                          .bytes = bytes,
+                          .stream = heap->stream,
+                          .device_kind = (int16_t)heap->device_kind,
+                          .device_index = heap->device_index};
+}
+
 uint32_t census_note(uint64_t addr, int64_t bytes, const struct arena_heap *heap)
 {
-    const struct entry entry = {addr, (uint64_t)bytes, heap->stream, heap->device_kind,
-                                heap->device_index};
+    const struct entry entry = entry_of(addr, (uint64_t)bytes, heap);
     int saved = errno;
     struct part *part = addr ? take(part_of(addr)) : NULL;
     uint32_t generation = part ? note(part, &entry, bytes < 0) : guest_awake();
@@ -277,6 +298,30 @@ uint32_t census_note(uint64_t addr, int64_t bytes, const struct arena_heap *heap
         give(part);
     errno = saved;
     return generation;
+}
+
+void census_lived(uint64_t addr, uint64_t bytes, const struct arena_heap *heap)
+{
+    struct entry entry = entry_of(addr, bytes, heap);
+    struct part *part = addr && bytes ? take(part_of(addr)) : NULL;
+    if (!part)
+        return;
+    entry.lived = 1;
+    if (!find(part, addr) && make_room(part))
+        put(part, &entry);
+    give(part);
+}
+
+enum census_age census_look(uint64_t addr, uint64_t *bytes)
+{
+    struct part *part = take(part_of(addr));
+    if (!part)
+        return CENSUS_UNKNOWN;
+    const struct entry *found = find(part, addr);
+    enum census_age age = found ? found->lived ? CENSUS_LIVED : CENSUS_NOTED : CENSUS_UNKNOWN;
+    *bytes = found ? found->bytes : 0;
+    give(part);
+    return age;
 }
 
 static void say(const char *key, uint64_t number, uint32_t generation)

@@ -49,6 +49,11 @@ bool census_is_kept(void);
 /* A block comes (bytes > 0) or goes (bytes < 0; stream is not looked at). The number of the ring
  * that has what lived before, and is to be sent its event; 0: none. */
 uint32_t census_note(uint64_t addr, int64_t bytes, const struct arena_heap *heap);
+/* Of a program that was armed while it ran: a block that came before, and was not noted since. */
+void census_lived(uint64_t addr, uint64_t bytes, const struct arena_heap *heap);
+enum census_age { CENSUS_UNKNOWN, CENSUS_LIVED, CENSUS_NOTED };
+/* What is known of a block; *bytes its size. */
+enum census_age census_look(uint64_t addr, uint64_t *bytes);
 /* To the ring that the guest has. Tells parts that nobody told yet, and how much it was in all. */
 void census_tell(void);
 /* Blocks that live; for tests. */

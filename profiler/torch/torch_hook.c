@@ -23,24 +23,29 @@
 #include "pyframes.h"
 #include "stand_in.h"
 #include "torch_census.h"
+#include "torch_late.h"
 #include "torch_site.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define MANGLED(name) __asm__(name) EXPORT
+#define USAGE_UNSIGNED "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
+#define USAGE_SIGNED "_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE"
+#define OOM_UNSIGNED "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"
+#define OOM_SIGNED "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE"
+#define ENABLED "_ZN3c1022memoryProfilingEnabledEv"
+#define DELETE "_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv"
 
 void report_unsigned(void *ptr, int64_t size, uint64_t allocated, uint64_t reserved,
-                     struct c10_device device)
-    MANGLED("_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE");
+                     struct c10_device device) MANGLED(USAGE_UNSIGNED);
 void report_signed(void *ptr, int64_t size, int64_t allocated, int64_t reserved,
-                   struct c10_device device)
-    MANGLED("_ZN3c1027reportMemoryUsageToProfilerEPvlllNS_6DeviceE");
+                   struct c10_device device) MANGLED(USAGE_SIGNED);
 void report_old(void *ptr, int64_t size, struct c10_device device)
     MANGLED("_ZN3c1027reportMemoryUsageToProfilerEPvlNS_6DeviceE");
 void oom_unsigned(int64_t size, uint64_t allocated, uint64_t reserved, struct c10_device device)
-    MANGLED("_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE");
+    MANGLED(OOM_UNSIGNED);
 void oom_signed(int64_t size, int64_t allocated, int64_t reserved, struct c10_device device)
-    MANGLED("_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE");
-bool profiling_enabled(void) MANGLED("_ZN3c1022memoryProfilingEnabledEv");
+    MANGLED(OOM_SIGNED);
+bool profiling_enabled(void) MANGLED(ENABLED);
 
 /* The heap of the last event of this thread, of one ring. Blocks of a device and a stream nearly
  * always follow each other; intern() is the second level. */
@@ -345,22 +350,69 @@ static void woken(void)
     census_tell();
 }
 
+bool torch_hook_keep(void)
+{
+    if (!census_begin())
+        return false;
+    guest_at_wake(woken);
+    return true;
+}
+
 __attribute__((constructor)) static void keep_census(void)
 {
-    if (getenv(HELLO_ARMED_ENV) && guest_init(0, NULL) && guest.armed && census_begin())
-        guest_at_wake(woken);
+    if (getenv(HELLO_ARMED_ENV) && guest_init(0, NULL) && guest.armed)
+        torch_hook_keep();
+}
+
+/* ---- loaded late: see torch_late.h ---- */
+
+static __thread bool quiet; /* libc10 is not to know that we record */
+
+/* In the place of libc10's own, where we were loaded late. What libc10 did not see come it would
+ * only complain about. */
+static void delete_cpu(void *reporter, void *ptr)
+{
+    uint64_t bytes = 0;
+    uintptr_t theirs = torch_hook_original(TORCH_DELETE);
+    enum census_age age = census_look((uint64_t)(uintptr_t)ptr, &bytes);
+    if (age == CENSUS_LIVED)
+        take((struct report){.ptr = ptr, .size = -(int64_t)bytes, .device = {C10_CPU, 0}});
+    quiet = age != CENSUS_NOTED;
+    if (theirs)
+        ((torch_delete_fn)theirs)(reporter, ptr);
+    quiet = false;
 }
 
 /* libc10 keeps the size of each block for who is told that it goes: from the start, then, where
  * blocks may be recorded later. */
 bool profiling_enabled(void)
 {
+    uintptr_t theirs = torch_hook_original(TORCH_ENABLED);
+    if (__builtin_expect(quiet, 0))
+        return theirs && ((torch_enabled_fn)theirs)();
     bool live = recording(), stays = !atomic_load_explicit(&leaving, memory_order_relaxed);
     bool record = stays && (live || census_is_kept());
     if (__builtin_expect(atomic_load_explicit(&settled, memory_order_relaxed) != settling(), 0))
         settle(record, live);
     if (record)
         return true;
-    uintptr_t enabled = torch_hook_original(TORCH_ENABLED);
-    return enabled && ((torch_enabled_fn)enabled)();
+    return theirs && ((torch_enabled_fn)theirs)();
 }
+
+/* Our own, whatever else has these names. */
+#define OWN(result, name, parameters, symbol)                                                      \
+    static result name parameters __attribute__((alias(symbol), used))
+OWN(void, own_unsigned, (void *, int64_t, uint64_t, uint64_t, struct c10_device), USAGE_UNSIGNED);
+OWN(void, own_signed, (void *, int64_t, int64_t, int64_t, struct c10_device), USAGE_SIGNED);
+OWN(void, own_oom_unsigned, (int64_t, uint64_t, uint64_t, struct c10_device), OOM_UNSIGNED);
+OWN(void, own_oom_signed, (int64_t, int64_t, int64_t, struct c10_device), OOM_SIGNED);
+OWN(bool, own_enabled, (void), ENABLED);
+
+const struct torch_late torch_hook_late[TORCH_HOOK_LATE] = {
+    {DELETE, (torch_late_function)delete_cpu},
+    {USAGE_UNSIGNED, (torch_late_function)own_unsigned},
+    {USAGE_SIGNED, (torch_late_function)own_signed},
+    {OOM_UNSIGNED, (torch_late_function)own_oom_unsigned},
+    {OOM_SIGNED, (torch_late_function)own_oom_signed},
+    {ENABLED, (torch_late_function)own_enabled},
+};

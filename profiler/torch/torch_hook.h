@@ -37,7 +37,8 @@ enum torch_original {
     TORCH_USAGE_OLD, /* torch_usage_old_fn */
     TORCH_OOM,       /* torch_oom_fn */
     TORCH_ENABLED,   /* torch_enabled_fn */
-    TORCH_STREAM,    /* torch_stream_fn, of libc10_cuda */
+    TORCH_DELETE, /* torch_delete_fn: a block of the CPU goes; of no use where we are preloaded */
+    TORCH_STREAM, /* torch_stream_fn, of libc10_cuda */
     TORCH_ORIGINALS
 };
 typedef void (*torch_usage_fn)(void *ptr, int64_t size, int64_t allocated, int64_t reserved,
@@ -46,6 +47,7 @@ typedef void (*torch_usage_old_fn)(void *ptr, int64_t size, struct c10_device de
 typedef void (*torch_oom_fn)(int64_t size, int64_t allocated, int64_t reserved,
                              struct c10_device device);
 typedef bool (*torch_enabled_fn)(void);
+typedef void (*torch_delete_fn)(void *reporter, void *ptr);
 typedef struct c10_stream (*torch_stream_fn)(int8_t device);
 
 /* Looks for the originals in the libraries that are loaded. Takes the loader's lock: never under an
@@ -53,6 +55,9 @@ typedef struct c10_stream (*torch_stream_fn)(int8_t device);
 void torch_hook_bind(void);
 /* The address of one; 0: it is not there, or was not found yet. */
 uintptr_t torch_hook_original(enum torch_original which);
+
+/* Keeps the census from now on; false: there is no memory for it. */
+bool torch_hook_keep(void);
 
 /* By who is above us: tried at the first reports, where the loader's lock may be taken, until it
  * returns true. */

@@ -29,6 +29,7 @@ static const struct origin origins[TORCH_ORIGINALS] = {
                    {"_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE",
                     "_ZN3c1027reportOutOfMemoryToProfilerElllNS_6DeviceE"}},
     [TORCH_ENABLED] = {"libc10.so", {"_ZN3c1022memoryProfilingEnabledEv", NULL}},
+    [TORCH_DELETE] = {"libc10.so", {"_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv", NULL}},
     [TORCH_STREAM] = {"libc10_cuda.so", {"_ZN3c104cuda20getCurrentCUDAStreamEa", NULL}},
 };
 

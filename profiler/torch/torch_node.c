@@ -19,6 +19,7 @@
 #include "here.h"
 #include "pyframes.h"
 #include "symbols.h"
+#include "torch_late.h"
 #include "torch_made.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -209,3 +210,12 @@ void torch_node_forget(void)
 {
     mine.depth = mine.looked = 0;
 }
+
+static uint64_t own_number(void) __attribute__((alias(NUMBERING), used));
+static void own_evaluate(void *, void *, const char *, void *, void *)
+    __attribute__((alias(EVALUATING), used));
+
+const struct torch_late torch_node_late[TORCH_NODE_LATE] = {
+    {NUMBERING, (torch_late_function)own_number},
+    {EVALUATING, (torch_late_function)own_evaluate},
+};

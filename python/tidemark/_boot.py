@@ -1,11 +1,10 @@
 """Executed by libtidemark.so between two byte codes of the main thread, where PYTHONPATH was not
 read (see pyboot.c), or in an armed program at the begin of each recording, with `folder` set to the
-folder above this one."""
-import os
+folder above this one, and `armed` in an armed one."""
 import sys
 
 
-def start(folder):
+def start(folder, armed):
     torch = sys.modules.get("torch")
     if torch is None or getattr(torch.__spec__, "_initializing", False):
         return
@@ -14,10 +13,10 @@ def start(folder):
         from tidemark import _install
     finally:
         sys.path.remove(folder)
-    if os.environ.get("TIDEMARK_ARMED"):
+    if armed:
         _install.wake()
     else:
         _install.install()
 
 
-start(folder)  # noqa: F821
+start(folder, armed)  # noqa: F821

@@ -1,0 +1,70 @@
+"""Executed in a program to which Tidemark was attached (`tidemark attach`), once, by a thread of its own
+while the main thread pauses (pyarm.c): tells `library` what lives already, as far as Python knows it.
+
+What only autograd holds, in the middle of a step, no object of Python leads to: such blocks of the CPU
+stay unknown, and so does that they go. Blocks of the CPU that go and were told here are seen by the
+library itself. Of CUDA the caching allocator's own list is told."""
+import ctypes
+import gc
+import sys
+import time
+
+CPU, CUDA = 0, 1  # ring/arena.h
+
+
+def tensors(torch):
+    """Of all that live, and their gradients: which Python may never have asked for."""
+    for one in gc.get_objects():
+        if issubclass(type(one), torch.Tensor):
+            yield one
+            if one.is_leaf and one.grad is not None:
+                yield one.grad
+
+
+def storages(torch):
+    """Memory that an allocator of torch gave: what came from elsewhere cannot be made larger."""
+    for tensor in tensors(torch):
+        try:
+            storage = tensor.untyped_storage()
+            if storage.device.type == "cpu" and storage.resizable():
+                yield storage.data_ptr(), storage.nbytes()
+        except Exception:  # one that has none: sparse, meta, of a subclass of somebody's
+            continue
+
+
+def blocks_of_cuda(torch):
+    if not torch.cuda.is_available() or not torch.cuda.is_initialized():
+        return
+    for segment in torch.cuda.memory_snapshot():
+        address = segment["address"]
+        for block in segment["blocks"]:
+            if block["state"] != "inactive":
+                yield address, block["size"], segment["device"], segment.get("stream", 0)
+            address += block["size"]
+
+
+def tell(library, torch):
+    lived = library.tidemark_py_lived
+    lived.argtypes = [ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int32, ctypes.c_int32, ctypes.c_uint64]
+    lived.restype = None
+    for address, size in storages(torch):
+        lived(address, size, CPU, 0, 0)
+    try:
+        for address, size, device, stream in blocks_of_cuda(torch):
+            lived(address, size, CUDA, device, stream)
+    except Exception:  # another allocator than torch's own has no list
+        pass
+
+
+def attach(library):
+    torch = sys.modules.get("torch")
+    while not library.tidemark_py_paused():
+        time.sleep(0.001)
+    try:
+        if torch is not None and hasattr(torch, "Tensor"):
+            tell(library, torch)
+    finally:
+        library.tidemark_py_let()
+
+
+attach(library)  # noqa: F821
