@@ -22,6 +22,7 @@ struct armed {
     pid_t pid;
     uint64_t start_time; /* with the pid the process's identity */
     char socket[ARMED_NAME], key[ARMED_NAME];
+    bool attached;   /* it was not started to be recorded: see attach.h */
     uint64_t for_ns; /* how long it is recorded; 0: until somebody says so, or it ends */
 };
 

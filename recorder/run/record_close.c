@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "armed.h"
 #include "clock.h"
 #include "db.h"
 #include "error.h"
@@ -169,6 +170,10 @@ static void say_armed(struct recording *recording)
     if (recording->watch.images == 0)
         buf_text(&recording->result->summary.silent,
                  "it allocated nothing through PyTorch meanwhile");
+    if (recording->options.armed->attached)
+        summary_hint(&recording->result->summary,
+                     "attached: driver memory, NVTX ranges and programs that it starts are not "
+                     "recorded");
 }
 
 static void fill_result(struct recording *recording)

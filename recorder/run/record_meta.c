@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "armed.h"
 #include "clock.h"
 #include "event.h"
 #include "process.h"
@@ -93,6 +94,8 @@ void record_meta_begin(struct batch *batch, const struct record_meta *meta)
     }
     if (options->armed)
         put_int(batch, "armed", 1);
+    if (options->armed && options->armed->attached)
+        put_int(batch, "attached", 1);
     put_started(batch);
     put_int(batch, "start_monotonic_ns", meta->start_ns);
     put_int(batch, "recorder_pid", (uint64_t)getpid());

@@ -157,6 +157,16 @@ class Fixtures:
         atexit.register(self.armed.kill)
         self.environment["PID"] = str(self.armed.pid)
         self.wait_for_armed()
+        self.newest = self.start_newest()
+
+    def start_newest(self):
+        """A program that can be attached to; None where there is no CPython 3.14."""
+        python = os.environ.get("TIDEMARK_PYTHON314") or shutil.which("python3.14")
+        if not python:
+            return None
+        process = subprocess.Popen([python, "-c", "import time\nwhile True: time.sleep(0.01)"])
+        atexit.register(process.kill)
+        return str(process.pid)
 
     def wait_for_armed(self):
         """The command becomes the program."""
@@ -236,6 +246,8 @@ class Fixtures:
         shutil.copy(os.path.join(folder, "train.py"), os.path.join(folder, "ddp.py"))
 
     def environment_of(self, command):
+        if "tidemark attach" in command:
+            return dict(self.environment, PID=self.newest)
         if "tidemark rehearse" not in command:
             return self.environment
         return dict(self.environment, PYTHONPATH=self.cuda)
@@ -265,6 +277,9 @@ class Runner:
     def run(self, folder, where, example, rewrite):
         if any(x in example.command for x in LONG_ONLY) and not (LONG or rewrite):
             print("left to the long form: %s: %s" % (where, example.command))
+            return None
+        if "tidemark attach" in example.command and not self.fixtures.newest:
+            print("skipped, no CPython 3.14 is here: %s: %s" % (where, example.command))
             return None
         tool = self.lacks(example.command)
         if tool:

@@ -32,8 +32,10 @@ def say(name):
 
 
 def is_recorded():
-    from tidemark._native import VERSION
-
+    try:
+        from tidemark._native import VERSION
+    except ImportError:
+        return False  # nobody has brought the helper yet (tidemark attach)
     return (ctypes.PyDLL(None).tidemark_py_attach(VERSION, 0) == 1
             and hasattr(torch.nn.Module.__call__, "tidemark_original"))
 

@@ -1,0 +1,151 @@
+"""`tidemark attach`, on CPython 3.14 with torch: the interpreter that TIDEMARK_PYTHON314 names, or python3.14.
+What is recorded is what a recording from the start has from there on; and whatever happens to the
+command, the program's output and exit status are what they are without."""
+import os
+import random
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+FOUND = os.environ.get("TIDEMARK_PYTHON314") or shutil.which("python3.14")
+if not FOUND:
+    print("skipped: no CPython 3.14: TIDEMARK_PYTHON314 names none")
+    sys.exit(77)
+os.environ["TIDEMARK_TEST_PYTHON"] = FOUND
+
+from recording import LONG, TIDEMARK, environment, expect, main, run  # noqa: E402
+import test_armed as armed  # noqa: E402
+from test_armed import AT, PROGRAM, STEPS, ask, end, wait_for  # noqa: E402
+
+HINT = "attached: driver memory, NVTX ranges and programs that it starts are not recorded"
+SIGNALLED = os.path.join(os.path.dirname(PROGRAM), "signalled.py")
+
+
+def start(*words):
+    return subprocess.Popen([FOUND] + [str(word) for word in words], env=environment(),
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def attach(pid, path, *words):
+    return subprocess.Popen([TIDEMARK, "attach", str(pid), "-o", path] + list(words),
+                            env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            text=True)
+
+
+def check_end(program, bare):
+    expect(end(program), (bare.returncode, bare.stdout, bare.stderr))
+
+
+def equals_a_recording_from_the_start():
+    with tempfile.TemporaryDirectory() as folder:
+        whole, part = os.path.join(folder, "whole.db"), os.path.join(folder, "part.db")
+        bare = run([FOUND, PROGRAM, "-", str(STEPS), str(AT)])
+        run([TIDEMARK, "record", "-o", whole, "--", FOUND, PROGRAM, "-", str(STEPS), str(AT)])
+        program = start(PROGRAM, folder, STEPS, AT)
+        recorder = attach(wait_for(os.path.join(folder, "here")), part)
+        check_end(program, bare)
+        status, _, err = end(recorder)
+        expect(status, 0, err)
+        expect(HINT in err, True, err)
+        first = AT + 1
+        expect(ask(part, armed.PHASES, 0, 0), ask(whole, armed.PHASES, first, first), "phases")
+        expect(len(ask(part, armed.PHASES, 0, 0)) >= 4 * (STEPS - first), True)
+        expect(ask(part, armed.BLOCKS, 0, 0, 0), ask(whole, armed.BLOCKS, first, first, first),
+               "blocks")
+        expect(ask(part, armed.KINDS), ask(whole, armed.KINDS), "what the peak is of")
+        armed.check_marked(part, whole)
+        expect(ask(part, "SELECT value FROM meta WHERE key = 'attached'"), [(1,)])
+
+
+def is_attached_again():
+    with tempfile.TemporaryDirectory() as folder:
+        bare = run([FOUND, PROGRAM, "-", "900", "-1", "2"])
+        program = start(PROGRAM, folder, 900, -1, 2)
+        pid = wait_for(os.path.join(folder, "here"))
+        for number in range(3):
+            path = os.path.join(folder, "%d.db" % number)
+            status, _, err = end(attach(pid, path, "--steps", "6"))
+            expect(status, 0, err)
+            expect("nothing was lost" in err, True, err)
+            armed.check_sums(path)
+        check_end(program, bare)
+
+
+def goes_on_when_the_command_is_killed():
+    """While it looks for the program, while the program loads the library, while it records."""
+    rounds, steps = (60, 30000) if LONG else (6, 2500)
+    chance = random.Random(rounds)
+    with tempfile.TemporaryDirectory() as folder:
+        bare = run([FOUND, PROGRAM, "-", str(steps), "-1", "1"])
+        program = start(PROGRAM, folder, steps, -1, 1)
+        pid = wait_for(os.path.join(folder, "here"))
+        killed = 0
+        for number in range(rounds):
+            path = os.path.join(folder, "%d.db" % number)
+            recorder = attach(pid, path)
+            time.sleep(chance.random() * 0.4)
+            killed += recorder.poll() is None
+            recorder.kill()
+            end(recorder)
+            if os.path.exists(path):
+                expect(ask(path, "PRAGMA integrity_check"), [("ok",)])
+        expect(killed > 0, True)
+        check_end(program, bare)
+
+
+def gets_its_signals():
+    """Handlers raise wherever the main thread is. What one raises in the some ten microseconds that a
+    script takes CPython itself loses: one at most, and it says so."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = start(SIGNALLED, folder)
+        pid = wait_for(os.path.join(folder, "here"))
+        recorder = attach(pid, os.path.join(folder, "run.db"), "--for", "2")
+        chance, count, lost = random.Random(1), 0, 0
+        while recorder.poll() is None:
+            time.sleep(chance.random() * 0.02)
+            os.kill(pid, signal.SIGINT)
+            count += 1
+            if not select.select([program.stdout], [], [], 30)[0]:
+                lost += 1
+                os.kill(pid, signal.SIGINT)
+            expect(program.stdout.readline(), "%d\n" % count)
+        status, _, err = end(recorder)
+        expect(status, 0, err)
+        os.kill(pid, signal.SIGTERM)
+        status, out, err = end(program)
+        expect((status, out), (9, ""), err)
+        expect((lost <= 1, err == ""), (True, lost == 0), err)
+
+
+def refuses_in_one_line():
+    sleep = subprocess.Popen(["sleep", "600"])
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "run.db")
+        whose = os.path.realpath("/proc/%d/exe" % sleep.pid)
+        for pid, why in ((sleep.pid, "is no Python but %s: start it by tidemark record --armed, and "
+                                     "run tidemark arm" % whose), (2 ** 22, "is not there")):
+            status, _, err = end(attach(pid, path))
+            expect((status, err), (3, "tidemark: process %d %s\n" % (pid, why)))
+        program = armed.start(folder, 100000000, -1)
+        pid = wait_for(os.path.join(folder, "here"))
+        status, _, err = end(attach(pid, path))
+        expect((status, err), (3, "tidemark: process %d was started by tidemark record --armed: run "
+                                  "tidemark arm %d\n" % (pid, pid)))
+        expect(os.path.exists(path), False)
+        program.kill()
+        end(program)
+    sleep.kill()
+    sleep.wait()
+
+
+def tests():
+    return [equals_a_recording_from_the_start, is_attached_again, goes_on_when_the_command_is_killed,
+            gets_its_signals, refuses_in_one_line]
+
+
+if __name__ == "__main__":
+    main(*tests())
