@@ -26,6 +26,14 @@ const struct plot_ink plot_category_inks[PURPOSES] = {
     [PURPOSE_OTHER] = {"x", CANVAS_WHITE},
 };
 
+/* In turns: neighbours differ. */
+const struct plot_ink plot_part_inks[PURPOSES] = {
+    {"A", CANVAS_BLUE},  {"B", CANVAS_YELLOW},  {"C", CANVAS_GREEN}, {"D", CANVAS_RED},
+    {"E", CANVAS_CYAN},  {"F", CANVAS_MAGENTA}, {"G", CANVAS_BLUE},  {"H", CANVAS_YELLOW},
+    {"I", CANVAS_GREEN}, {"J", CANVAS_RED},     {"K", CANVAS_CYAN},  {"L", CANVAS_MAGENTA},
+    {"x", CANVAS_WHITE},
+};
+
 /* Beside the plot: heading, peak, axis, phases, steps, times, two lines of legend, notes, prompt.
  */
 #define AROUND 11u
@@ -135,14 +143,23 @@ static bool has_category(const struct course *course, unsigned category)
     return false;
 }
 
-static void put_legend(const struct course *course, const struct plot_style *style, struct buf *out)
+static void put_stack_legend(struct legend *legend, const struct course *course,
+                             const struct plot_parts *parts)
+{
+    for (unsigned i = 0; course->categories && i < PURPOSES; i++) {
+        const struct plot_ink *ink = plot_stack_ink(parts, i);
+        if (parts ? parts->names[i] != NULL : has_category(course, i))
+            put_entry(legend, sign_of(legend->style, ink), ink->colour,
+                      parts ? parts->names[i] : purpose_name((enum purpose)i));
+    }
+}
+
+static void put_legend(const struct course *course, const struct plot_parts *parts,
+                       const struct plot_style *style, struct buf *out)
 {
     struct legend legend = {.out = out, .style = style};
     bool many = course->steps > course->count / 4;
-    for (unsigned i = 0; course->categories && i < PURPOSES; i++)
-        if (has_category(course, i))
-            put_entry(&legend, sign_of(style, &plot_category_inks[i]), plot_category_inks[i].colour,
-                      purpose_name((enum purpose)i));
+    put_stack_legend(&legend, course, parts);
     if (course->categories && legend.used > 0) {
         buf_text(out, "\n");
         legend.used = 0;
@@ -159,7 +176,8 @@ static void put_legend(const struct course *course, const struct plot_style *sty
             break;
         }
     if (course->reserved_known)
-        put_entry(&legend, style->utf8 ? "\u2500" : "-", CANVAS_PLAIN, "reserved");
+        put_entry(&legend, style->utf8 ? "\u2500" : "-", CANVAS_PLAIN,
+                  parts ? parts->line : "reserved");
     if (legend.used > 0)
         buf_text(out, "\n");
 }
@@ -168,10 +186,16 @@ static void put_legend(const struct course *course, const struct plot_style *sty
 
 void plot_timeline(const struct course *course, const struct plot_style *style, struct buf *out)
 {
-    struct plot plot = {.course = course, .style = style};
+    plot_stack(course, NULL, style, out);
+}
+
+void plot_stack(const struct course *course, const struct plot_parts *parts,
+                const struct plot_style *style, struct buf *out)
+{
+    struct plot plot = {.course = course, .style = style, .parts = parts};
     plot.axis_row = style->rows + 1;
     plot.band_row = plot.axis_row + 1;
-    plot.step_row = plot.axis_row + 2;
+    plot.step_row = plot.axis_row + (parts ? 1 : 2);
     plot.time_row = plot.step_row + (course->steps > 0);
     plot.top = course->peak > course->reserved_peak ? course->peak : course->reserved_peak;
     plot.top = plot.top > 0 ? plot.top : 1;
@@ -185,5 +209,5 @@ void plot_timeline(const struct course *course, const struct plot_style *style, 
     put_peak(&plot);
     canvas_print(&plot.canvas, style->colour, out);
     canvas_clear(&plot.canvas);
-    put_legend(course, style, out);
+    put_legend(course, parts, style, out);
 }

@@ -34,4 +34,13 @@ unsigned plot_columns(const struct plot_style *style);
 
 void plot_timeline(const struct course *course, const struct plot_style *style, struct buf *out);
 
+/* What the parts of a stack are where they are no kinds of memory, and what the line above is that
+ * stands where reserved does. */
+struct plot_parts {
+    const char *names[PURPOSES]; /* NULL: there is no such part */
+    const char *line;
+};
+void plot_stack(const struct course *course, const struct plot_parts *parts,
+                const struct plot_style *style, struct buf *out);
+
 #endif

@@ -91,15 +91,16 @@ static void put_stack(struct plot *plot, unsigned column)
         while (n < EIGHTHS && category_at(plot, at, row * EIGHTHS + n) == low)
             n++;
         unsigned high = n < EIGHTHS ? category_at(plot, at, row * EIGHTHS + n) : low;
-        struct canvas_pen pen = {plot_category_inks[low].colour, CANVAS_PLAIN, false};
+        struct canvas_pen pen = {plot_stack_ink(plot->parts, low)->colour, CANVAS_PLAIN, false};
         if (high != PURPOSES && high != low)
-            pen.ground = plot_category_inks[high].colour;
+            pen.ground = plot_stack_ink(plot->parts, high)->colour;
         const char *glyph = blocks[n];
         unsigned most = n >= EIGHTHS / 2 || high == PURPOSES ? low : high;
         if (!plot->style->utf8 || !plot->style->colour)
-            glyph = plot_category_inks[most].letter;
+            glyph = plot_stack_ink(plot->parts, most)->letter;
         if (!plot->style->utf8)
-            pen = (struct canvas_pen){plot_category_inks[most].colour, CANVAS_PLAIN, false};
+            pen =
+                (struct canvas_pen){plot_stack_ink(plot->parts, most)->colour, CANVAS_PLAIN, false};
         canvas_put(&plot->canvas, PLOT_MARGIN + column, canvas_row(plot, row), glyph, pen);
     }
 }

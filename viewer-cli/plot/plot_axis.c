@@ -49,6 +49,8 @@ static void put_phases(struct plot *plot)
 {
     const struct course *course = plot->course;
     unsigned from = 0;
+    if (plot->parts) /* several processes have no phases together */
+        return;
     canvas_text(&plot->canvas, 0, plot->band_row, "   phase", CANVAS_PEN_PLAIN);
     for (unsigned i = 1; i <= course->count; i++) {
         if (i < course->count && !begins_run(course, i))

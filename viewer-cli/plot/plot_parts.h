@@ -14,6 +14,7 @@ enum { PLOT_MARGIN = 10 }; /* "4328 MiB |" */
 struct plot { /* one picture; rows of the canvas from the top: peak, plot, axis, phases, ... */
     const struct course *course;
     const struct plot_style *style;
+    const struct plot_parts *parts; /* NULL: kinds of memory */
     struct canvas canvas;
     unsigned axis_row, band_row, step_row, time_row;
     int64_t top; /* bytes at the upper edge */
@@ -25,6 +26,11 @@ struct plot_ink { /* how a kind or a category looks */
 };
 extern const struct plot_ink plot_kind_inks[COURSE_KINDS];
 extern const struct plot_ink plot_category_inks[PURPOSES];
+extern const struct plot_ink plot_part_inks[PURPOSES];
+static inline const struct plot_ink *plot_stack_ink(const struct plot_parts *parts, unsigned part)
+{
+    return parts ? &plot_part_inks[part] : &plot_category_inks[part];
+}
 
 void plot_areas(struct plot *plot); /* what is above the axis, without labels */
 void plot_scale(struct plot *plot); /* labels of bytes */

@@ -19,6 +19,7 @@
 #include "query.h"
 #include "report.h"
 #include "screen.h"
+#include "timeline_stack.h"
 #include "workers.h"
 
 enum { BY_TIME, BY_EVENTS };
@@ -118,7 +119,9 @@ static int draw_all(struct drawing *drawing)
     struct plot_style style = style_of(drawing, drawing->screen.height, report->scope_count);
     for (size_t i = 0; i < report->scope_count && err >= 0; i++)
         err = draw_scope(drawing, &report->scopes[i], &style);
-    return err;
+    bool whole = !report_has_steps(report->options) && drawing->options->by == BY_TIME &&
+                 drawing->options->bytes != BYTES_BY_CATEGORY;
+    return err >= 0 && drawing->any && whole ? timeline_stack_draw(report, &style) : err;
 }
 
 /* A look of --follow. */
@@ -412,7 +415,8 @@ const struct command command_timeline = {
         "COLUMNS and LINES say. A column is shaded between "
         "its lowest and its highest value. Pauses in which nothing happened are cut short if they "
         "would take a third of the plot. With --format table, csv or json the rows of the view "
-        "timeline are printed instead. On a device where no framework had a block, the plot is of "
+        "timeline are printed instead. Where several processes share a device, a last plot has all "
+        "of them, one upon the other. On a device where no framework had a block, the plot is of "
         "driver memory (section driver_timeline).",
     .examples =
         {

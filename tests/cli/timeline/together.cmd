@@ -1,0 +1,1 @@
+COLUMNS=80 LINES=60 tidemark timeline together.db --plot
