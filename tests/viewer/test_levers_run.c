@@ -169,6 +169,11 @@ TEST(gradients_go_before_forward)
     CHECK_INT(lever.bytes, MIB(40));
     CHECK_INT(lever.next_step, 0);
     CHECK(!lever.at_most && !lever.estimated);
+    /* A run that ends in its last forward: no zero_grad was left for those gradients. */
+    script_phase(&script, "forward", 3, at(3, 0), at(3, 99));
+    script_block(&script, at(3, 10), SCRIPT_LIVES, MIB(100), ENCODE);
+    script_block(&script, at(3, 20), at(3, 30), MIB(50), OTHER);
+    CHECK_INT(lever_of(&script, "", LEVER_ZERO_GRAD_EARLIER).bytes, MIB(40));
 }
 
 /* ---- optimizers ---- */
@@ -305,6 +310,15 @@ TEST(a_loss_in_chunks_has_an_eighth_of_its_logits)
     }
     CHECK_INT(lever_of(&script, names, LEVER_CHUNKED_LOSS).bytes, MIB(3 * 35));
     CHECK_INT(lever_of(&script, "", LEVER_CHUNKED_LOSS).bytes, 0);
+    /* One block was not cut, and keeps 800 KiB of the segment's rest. */
+    script = (struct script){0};
+    train(&script, 2, 1);
+    for (int step = 0; step < 2; step++) {
+        script_block(&script, at(step, 20), at(step, 130), MIB(40), DECODE);
+        script_block(&script, at(step, 21), at(step, 131), MIB(40), OTHER);
+        script_block(&script, at(step, 110), at(step, 120), MIB(40) + (800 << 10), BACKWARD_40);
+    }
+    CHECK_INT(lever_of(&script, names, LEVER_CHUNKED_LOSS).bytes, MIB(3 * 35) + (700 << 10));
     script = (struct script){0};
     train(&script, 4, 1); /* logits that are kept stay whole */
     for (int step = 0; step < 4; step++)
