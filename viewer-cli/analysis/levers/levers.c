@@ -119,6 +119,32 @@ static int find_next(const struct levers_work *work, int64_t at, struct lever *l
     return lever->next_phase ? 0 : ERR_NOMEM;
 }
 
+/* PyTorch's allocator does not cut off less than 1 MiB of a segment, and which block keeps such a
+ * rest is another with each change: to a hundredth that says nothing of less than 100 MiB. */
+enum { UNCUT = 1 << 20, SURE_OF = 100 };
+
+/* Forward's blocks of one call are of one size, but for such rests. */
+static int find_uncut(struct levers_work *work)
+{
+    const struct levers_step *step = &work->step;
+    struct map sizes = {0};
+    int err = 0;
+    for (size_t i = step->older; i < step->count && err == 0 && !work->on_host; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        uint64_t key = (uint64_t)block->site << 32 ^ (uint64_t)block->module;
+        if (block->asked < UNCUT || block->asked != block->size || block->site == GROUP_NONE ||
+            !levers_phase_around(&step->phases, LEVERS_FORWARD, block->seq))
+            continue;
+        uint64_t before = map_get(&sizes, key);
+        int64_t over = before == MAP_NONE ? 0 : block->size - (int64_t)before;
+        work->uncut = work->uncut || (over != 0 && over < UNCUT && over > -UNCUT);
+        if (!map_put(&sizes, key, (uint64_t)block->size, NULL))
+            err = ERR_NOMEM;
+    }
+    map_clear(&sizes);
+    return err;
+}
+
 int levers_try(struct levers_work *work, struct levers_edit *edit, const struct levers_words *words)
 {
     int64_t highest, bytes, at;
@@ -141,8 +167,11 @@ int levers_try(struct levers_work *work, struct levers_edit *edit, const struct 
     err = levers_add(work, bytes, LEVERS_NONE, words);
     if (err < 0)
         return err;
-    work->out->levers[work->out->count - 1].alive = alive;
-    return find_next(work, at, &work->out->levers[work->out->count - 1]);
+    struct lever *lever = &work->out->levers[work->out->count - 1];
+    lever->alive = alive;
+    lever->estimated =
+        lever->estimated || (work->uncut && !lever->at_most && bytes < SURE_OF * (int64_t)UNCUT);
+    return find_next(work, at, lever);
 }
 
 /* ---- all of them ---- */
@@ -187,7 +216,7 @@ static int read_step(struct levers_work *work)
         return 0;
     }
     work->shards = levers_see_shards(&work->step);
-    return err;
+    return err < 0 ? err : find_uncut(work);
 }
 
 static int read_device(struct levers_work *work)
