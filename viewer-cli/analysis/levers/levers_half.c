@@ -51,11 +51,34 @@ static bool computed_halves(const struct half *half, const struct levers_block *
            levers_op_of_module(&half->dtypes, block) != LEVERS_OP_UNKNOWN;
 }
 
-/* Copies of tensors in other layouts, which kernels for bfloat16 may not need. */
+/* As large as another that this attention made before: a copy of it in another layout. */
+enum { NEAR = 8 };
+
+static bool is_second(const struct half *half, size_t at)
+{
+    const struct levers_step *step = &half->work->step;
+    const struct levers_block *block = &step->blocks[at];
+    for (size_t i = at; i-- > step->older && at - i <= NEAR;) {
+        const struct levers_block *before = &step->blocks[i];
+        if (before->module != block->module ||
+            levers_op_made(&half->dtypes, before) != LEVERS_OP_ATTENTION)
+            return false;
+        if (before->asked == block->asked)
+            return true;
+    }
+    return false;
+}
+
+/* Copies of tensors in other layouts, which kernels for bfloat16 may not need: those of
+ * convolutions, and of a GPU's fused attention. */
 static bool may_go(const struct half *half, size_t at)
 {
     const struct levers_step *step = &half->work->step;
     const struct levers_block *block = &step->blocks[at];
+    if (!half->sure && !half->work->on_host && block->purpose == PURPOSE_ACTIVATION &&
+        levers_computes(&step->phases, block->seq) &&
+        levers_op_made(&half->dtypes, block) == LEVERS_OP_ATTENTION && is_second(half, at))
+        return true;
     if (half->sure || block->purpose != PURPOSE_WORKSPACE)
         return false;
     if (levers_computes(&step->phases, block->seq))
