@@ -24,7 +24,7 @@
 #include "torch_site.h"
 #include "torch_thread.h"
 
-#define PYAPI_VERSION 3u
+#define PYAPI_VERSION 4u
 
 EXPORT int tidemark_py_attach(uint32_t version, int takes_over);
 EXPORT uint32_t tidemark_py_string(const char *text);
@@ -193,22 +193,28 @@ _Atomic uint32_t *tidemark_py_recording(void)
     return &guest.generation;
 }
 
-/* `place`: list << 32 | place + 1, or 0 for a tag that holds at once. */
-void tidemark_py_tag(uint64_t place, uint64_t addr, uint64_t bytes, uint32_t heap,
-                     uint32_t category, uint32_t name)
+static void tag(uint32_t recording, uint64_t at, const struct place *place)
 {
-    if (category <= CATEGORY_NONE || category >= CATEGORY_COUNT || !live())
+    if (place->category <= CATEGORY_NONE || place->category >= CATEGORY_COUNT || !live())
         return;
     struct event event = {
+        .word = recording,
         .kind = EVENT_TAG,
-        .heap = heap & EVENT_MAX_HEAP,
-        .name = name,
-        .addr = addr,
-        .size = bytes,
-        .a = category,
-        .b = place,
+        .heap = (uint32_t)place->heap & EVENT_MAX_HEAP,
+        .name = (uint32_t)place->name,
+        .addr = place->addr,
+        .size = place->bytes,
+        .a = place->category,
+        .b = at,
     };
     guest_emit(&event);
+}
+
+/* `at`: list << 32 | place + 1, or 0 for a tag that holds at once. */
+void tidemark_py_tag(uint64_t at, uint64_t addr, uint64_t bytes, uint32_t heap, uint32_t category,
+                     uint32_t name)
+{
+    tag(0, at, &(struct place){addr, bytes, heap, category, name});
 }
 
 static bool same_place(const struct place *a, const struct place *b)
@@ -220,25 +226,28 @@ static bool same_place(const struct place *a, const struct place *b)
 }
 
 /* All places of a list, beside what was sent of them: what differs is sent. A place that becomes
- * empty is sent as what it was, with no address and no bytes. */
+ * empty is sent as what it was, with no address and no bytes. `recording` is the only one that this
+ * is for, 0: any; another one has not been told of what was sent before. */
 void tidemark_py_places(uint32_t list, const struct place *now, const struct place *sent,
-                        uint32_t count)
+                        uint32_t count, uint32_t recording)
 {
     for (uint32_t i = 0; i < count; i++) {
-        const struct place *is = now[i].addr ? &now[i] : &sent[i];
+        struct place is = now[i].addr ? now[i] : sent[i];
         if (same_place(&now[i], &sent[i]) || (!now[i].addr && !sent[i].addr))
             continue;
-        tidemark_py_tag((uint64_t)list << 32 | (i + 1), now[i].addr, now[i].addr ? is->bytes : 0,
-                        (uint32_t)is->heap, (uint32_t)is->category, (uint32_t)is->name);
+        if (!now[i].addr)
+            is.addr = is.bytes = 0;
+        tag(recording, (uint64_t)list << 32 | (i + 1), &is);
     }
 }
 
-void tidemark_py_hold(uint32_t list)
+/* `recording` as above. */
+void tidemark_py_hold(uint32_t list, uint32_t recording)
 {
     if (!live())
         return;
     pyframes_note_why_not(); /* once a step or so: soon enough */
-    struct event event = {.kind = EVENT_TAGS_HOLD, .a = list};
+    struct event event = {.word = recording, .kind = EVENT_TAGS_HOLD, .a = list};
     guest_emit(&event);
 }
 

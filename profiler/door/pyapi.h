@@ -19,8 +19,8 @@ EXPORT void tidemark_py_enter(uint32_t mark, uint64_t identity, uint64_t flags, 
 EXPORT void tidemark_py_exit(uint32_t mark, uint64_t identity, uint64_t flags, int failed);
 EXPORT void tidemark_py_backward(int begins);
 EXPORT void tidemark_py_places(uint32_t list, const struct place *now, const struct place *sent,
-                               uint32_t count);
-EXPORT void tidemark_py_hold(uint32_t list);
+                               uint32_t count, uint32_t recording);
+EXPORT void tidemark_py_hold(uint32_t list, uint32_t recording);
 EXPORT void tidemark_py_history(uint32_t action, uint32_t heap, uint64_t addr, uint64_t bytes,
                                 uint64_t ns);
 

@@ -55,8 +55,9 @@ METHOD(enter, tidemark_py_enter((uint32_t)is.at[0], is.at[1], is.at[2], (uint32_
 METHOD(leave, tidemark_py_exit((uint32_t)is.at[0], is.at[1], is.at[2], (int)is.at[3]))
 METHOD(backward, tidemark_py_backward((int)is.at[0]))
 METHOD(places, tidemark_py_places((uint32_t)is.at[0], (const void *)(uintptr_t)is.at[1],
-                                  (const void *)(uintptr_t)is.at[2], (uint32_t)is.at[3]))
-METHOD(hold, tidemark_py_hold((uint32_t)is.at[0]))
+                                  (const void *)(uintptr_t)is.at[2], (uint32_t)is.at[3],
+                                  (uint32_t)is.at[4]))
+METHOD(hold, tidemark_py_hold((uint32_t)is.at[0], (uint32_t)is.at[1]))
 METHOD(history,
        tidemark_py_history((uint32_t)is.at[0], (uint32_t)is.at[1], is.at[2], is.at[3], is.at[4]))
 

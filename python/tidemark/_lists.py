@@ -99,19 +99,20 @@ class List(object):
             if recording != self.since:
                 self.sent = array("Q")
                 self.since = recording
-            self.send(describe())
+            self.send(describe(), recording)
             self.key = key
         if self.holds:
-            self.library.hold(self.number)
+            self.library.hold(self.number, recording)
 
-    def send(self, places):
-        """The places as tuples, or as an array of their cells. One that is gone becomes empty."""
+    def send(self, places, recording):
+        """The places as tuples, or as an array of their cells. One that is gone becomes empty. If the
+        next recording has begun meanwhile, it takes nothing of this, and gets it all anew."""
         cells = places
         if type(places) is not array:
             cells = array("Q", [cell for place in places for cell in place])
         more = len(cells) - len(self.sent)
         (self.sent if more > 0 else cells).extend([0] * abs(more))
         now, sent = cells.buffer_info()[0], self.sent.buffer_info()[0]
-        self.library.places(self.number, now, sent, len(cells) // CELLS)
+        self.library.places(self.number, now, sent, len(cells) // CELLS, recording)
         self.sent = cells
         self.holds = any(cells[ADDRESS::CELLS])

@@ -3,7 +3,7 @@ import ctypes
 import sys
 import types
 
-VERSION = 3
+VERSION = 4
 WATCH_MAX = 128
 
 

@@ -220,8 +220,8 @@ static bool take_answer(struct armed *armed, const char *text, struct buf *why)
 {
     if (strncmp(text, "armed " HELLO_SERVER_PREFIX, sizeof "armed " HELLO_SERVER_PREFIX - 1) == 0 &&
         strlen(text + 6) < sizeof armed->socket) {
-        snprintf(armed->socket, sizeof armed->socket, "%s",
-                 text + 6); /* the one before, if it was armed before */
+        memcpy(armed->socket, text + 6,
+               strlen(text + 6) + 1); /* the one before, if there was one */
         return true;
     }
     if (strcmp(text, "recorded") == 0)
