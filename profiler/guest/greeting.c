@@ -165,7 +165,7 @@ static bool may_wait(const struct sockaddr_un *to)
     return !armed || to == &door;
 }
 
-/* The queue is full: where others are asked in turns, that is an answer like another. */
+/* The queue is full: an armed program tries again at its next turn, as if nobody listened. */
 static int failure_of(const struct sockaddr_un *to, int failed)
 {
     return may_wait(to) ? failed : -1;

@@ -188,7 +188,8 @@ static enum guest_state map_ring(void)
 {
     struct ring *from = guest.ring; /* the parent's; or one from before this process slept */
     bool over = guest.armed && from && is_over(from);
-    bool refer = from && from->key && !over && arena_can_continue(&from->arena);
+    bool own = atomic_load(&guest.page->mapped); /* then all of it is copied */
+    bool refer = from && from->key && !own && !over && arena_can_continue(&from->arena);
     uint32_t count = refer ? arena_count(&from->arena) : 0;
     if (over)
         greeting_forget();

@@ -172,7 +172,7 @@ uint32_t intern_frames_of(uint64_t site, uint32_t *frames, uint32_t max)
     uint32_t count = header.bytes / (uint32_t)sizeof *frames;
     count = count < max ? count : max;
     memcpy(frames, record, count * sizeof *frames);
-    return count;
+    return ring == guest.ring ? count : 0; /* what it was copied from may be given back */
 }
 
 uint32_t intern_known_string(const char *text, size_t bytes)

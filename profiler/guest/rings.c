@@ -6,22 +6,26 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 
+#include "guest.h"
+
 struct kept {
     struct ring ring; /* first: a ring's address is its own */
     struct kept *before;
-    _Atomic bool forked; /* while it was the newest */
+    _Atomic bool forked; /* while it was the newest, or the guest's */
     bool events_back, definitions_back;
 };
 
 static struct kept *_Atomic newest; /* of this process; a child that has none yet: its parent's */
 static bool sees_forks;
 
-/* Before a fork, and after it in the parent: between the two another thread may have added one. */
+/* Before a fork, and after it in the parent: between the two another thread may have added one,
+ * which is the newest before it is the guest's. */
 static void note_fork(void)
 {
-    struct kept *kept = atomic_load(&newest);
-    if (kept)
-        atomic_store(&kept->forked, true);
+    struct kept *first = atomic_load(&newest);
+    for (struct kept *kept = first; kept; kept = kept->before)
+        if (kept == first || &kept->ring == guest.ring)
+            atomic_store(&kept->forked, true);
 }
 
 bool rings_watch_forks(void)

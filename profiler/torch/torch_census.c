@@ -14,6 +14,7 @@
 
 #define FIRST_CAPACITY 128u
 #define PATIENCE_NS NS_PER_S /* a part is told while the recorder makes room */
+#define WAITS 8u
 #define SPINS 100
 #define NUMBER_MAX 20
 
@@ -70,13 +71,16 @@ static bool is_mine(const struct part *part)
     return atomic_load_explicit(&part->holder, memory_order_relaxed) == (uintptr_t)&myself;
 }
 
+/* A program that was stopped for a while has lost the time, and not its locks: so the holder must
+ * have had the processor, too, as often as this one waited. */
 static bool wait_for(struct part *part)
 {
     uint64_t deadline = clock_now_ns() + PATIENCE_NS;
-    while (atomic_exchange_explicit(&part->lock, 2, memory_order_acquire) != 0) {
-        if (clock_now_ns() >= deadline)
+    for (unsigned waits = 0; atomic_exchange_explicit(&part->lock, 2, memory_order_acquire) != 0;
+         waits++) {
+        if (waits >= WAITS && clock_now_ns() >= deadline)
             return false;
-        futex_wait(&part->lock, 2, PATIENCE_NS / 8);
+        futex_wait(&part->lock, 2, PATIENCE_NS / WAITS);
     }
     return true;
 }

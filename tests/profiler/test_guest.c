@@ -580,10 +580,10 @@ long __wrap_syscall(long number, ...)
     return __real_syscall(number, of[0], of[1], of[2], of[3], of[4], of[5]);
 }
 
-TEST(an_armed_program_does_not_wait_at_the_door)
+TEST(an_armed_program_does_not_wait_at_the_name)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    const char *name = "an_armed_program_does_not_wait_at_the_door";
+    const char *name = "an_armed_program_does_not_wait_at_the_name";
     if (in_the_program()) {
         const struct tidemark_api *api = tidemark_attach(TIDEMARK_API_VERSION);
         for (int i = 0; i < 3; i++) {
@@ -871,7 +871,7 @@ TEST(only_a_whole_map_gives_everybody_a_number)
 TEST_MAIN(TEST_CASE(an_armed_program_sleeps_until_somebody_listens),
           TEST_CASE(a_definition_is_in_one_ring_and_in_the_next),
           TEST_CASE(the_memory_of_a_ring_is_given_back), TEST_CASE(definitions_stay_for_a_child),
-          TEST_CASE(an_armed_program_does_not_wait_at_the_door),
+          TEST_CASE(an_armed_program_does_not_wait_at_the_name),
           TEST_CASE(hello_first_ring_at_the_first_event), TEST_CASE(a_forked_child_is_born_anew),
           TEST_CASE(a_child_goes_on_with_its_parents_numbers),
           TEST_CASE(a_recorder_that_counts_otherwise_is_not_believed),
