@@ -24,6 +24,10 @@ static const char generates_sql[] =
     "SELECT EXISTS(SELECT 1 FROM string WHERE text LIKE '%.generate' OR text = 'generate')"
     "   AS generates";
 
+static const char float32_sql[] =
+    "SELECT count(*) > 0 AND min(value = 'float32') AS float32 FROM setting"
+    " WHERE process = ?1 AND key = 'parameter_dtype'";
+
 static const char keeps_sql[] =
     "SELECT kind IN ('forward', 'eval') AS keeps FROM phase WHERE id = ?1";
 
@@ -73,10 +77,23 @@ int peak_inference_read(struct db *db, struct peak_part *part)
         part->kept += keeps ? births->groups[i].bytes : 0;
     }
     part->keys = 0;
-    part->generates = false;
+    part->generates = part->float32 = false;
     if (err >= 0 && part->infers)
         err = query_read(db, generates_sql, Q_NOTHING, Q_OUT(Q_INT(part->generates)));
+    if (err >= 0 && part->infers)
+        err = query_read(db, float32_sql, Q_IN(part->peak->process), Q_OUT(Q_INT(part->float32)));
     return err >= 0 && part->infers ? read_keys(db, part) : err;
+}
+
+void peak_inference_half(const struct peak_part *part, struct buf *out)
+{
+    const int64_t parameters = peak_category(part->peak, PURPOSE_PARAMETER).bytes;
+    char half[HUMAN_MAX], less[HUMAN_MAX];
+    if (part->infers && part->float32 && parameters / 2 >= part->peak->allocated / 100)
+        buf_print(out,
+                  "at most %s: (changes results) the model in 16 bits from the start, "
+                  "dtype=torch.bfloat16; its parameters take %s less",
+                  human_bytes(half, part->peak->allocated / 2), human_bytes(less, parameters / 2));
 }
 
 void peak_inference_text(const struct peak_part *part, struct buf *out)

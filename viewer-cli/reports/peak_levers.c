@@ -168,6 +168,11 @@ void peak_put_why_none(const struct peak_part *part)
         buf_print(&text, "none of the %s changes that were tried saves 1 %% or more",
                   human_count(tried, (int64_t)levers->tried));
     say(part, buf_string(&text));
+    text.count = 0;
+    if (levers->state == LEVERS_NO_STEP)
+        peak_inference_half(part, &text);
+    if (text.count)
+        say(part, buf_string(&text));
     part->emit->out.broken = part->emit->out.broken || text.broken;
     buf_clear(&text);
 }
