@@ -81,13 +81,16 @@ static bool ask_for_pause(void)
  * already, or there is no memory. */
 const char *tidemark_py_arm(const char *name)
 {
-    bool again = guest.page != NULL;
-    if (!guest_arm(name))
+    static enum { NEW, BOUND, FAILED } got; /* one thread at a time: under the interpreter's lock */
+    if (got == FAILED || !guest_arm(name))
         return NULL;
-    if (again)
+    if (got == BOUND)
         return greeting_name();
-    if (!torch_hook_keep() || !ask_for_pause())
+    got = torch_hook_keep() && ask_for_pause() ? BOUND : FAILED;
+    if (got == FAILED) {
+        tidemark_py_let();
         return NULL;
+    }
     torch_late_bind();
     return greeting_name();
 }

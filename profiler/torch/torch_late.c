@@ -79,12 +79,14 @@ static void read_dynamic(const struct dl_phdr_info *object, const ElfW(Dyn) * dy
     }
 }
 
+/* The loader takes the right to write from whole pages alone. */
 static bool is_protected(const struct dl_phdr_info *object, uintptr_t slot)
 {
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     for (int i = 0; i < object->dlpi_phnum; i++) {
         uintptr_t begin = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
-        if (object->dlpi_phdr[i].p_type == PT_GNU_RELRO && slot >= begin &&
-            slot - begin < object->dlpi_phdr[i].p_memsz)
+        uintptr_t end = (begin + object->dlpi_phdr[i].p_memsz) & ~(page - 1);
+        if (object->dlpi_phdr[i].p_type == PT_GNU_RELRO && slot >= begin && slot < end)
             return true;
     }
     return false;

@@ -17,14 +17,21 @@ def tensors(torch):
     for one in gc.get_objects():
         if issubclass(type(one), torch.Tensor):
             yield one
-            if one.is_leaf and one.grad is not None:
-                yield one.grad
+            try:
+                gradient = one.grad if one.is_leaf else None
+            except Exception:  # a subclass of somebody's
+                gradient = None
+            if gradient is not None:
+                yield gradient
 
 
 def storages(torch):
     """Memory that an allocator of torch gave: what came from elsewhere cannot be made larger."""
+    pins = torch.cuda.is_available() and torch.cuda.is_initialized()
     for tensor in tensors(torch):
         try:
+            if pins and tensor.is_pinned():
+                continue  # of another allocator, whose blocks no recording has
             storage = tensor.untyped_storage()
             if storage.device.type == "cpu" and storage.resizable():
                 yield storage.data_ptr(), storage.nbytes()

@@ -13,8 +13,7 @@
 
 _Static_assert((int)ARMED_NAME == (int)HELLO_SERVER_NAME, "the server takes both");
 
-/* Abstract names are of a network namespace. */
-static bool is_elsewhere(pid_t pid)
+bool armed_is_elsewhere(pid_t pid)
 {
     char path[64], theirs[64], own[64];
     snprintf(path, sizeof path, "/proc/%d/ns/net", (int)pid);
@@ -52,7 +51,7 @@ bool armed_find(struct armed *out, pid_t pid, struct buf *why)
     /* A name of our own kind: root is not to listen at one that somebody else made up. */
     if (failed || strncmp(out->socket, HELLO_SERVER_PREFIX, sizeof HELLO_SERVER_PREFIX - 1) != 0)
         return say_no(why, pid, "was not started by tidemark record --armed");
-    if (is_elsewhere(pid))
+    if (armed_is_elsewhere(pid))
         return say_no(why, pid, "is in another network namespace: run tidemark arm in there");
     return true;
 }

@@ -29,6 +29,8 @@ struct armed {
 /* What is in its environment. False: it cannot be recorded, *why says so. */
 bool armed_find(struct armed *out, pid_t pid, struct buf *why);
 bool armed_lives(const struct armed *armed);
+/* Abstract names are of a network namespace: whether it has another one. */
+bool armed_is_elsewhere(pid_t pid);
 
 struct record_options;
 /* Becomes the program, armed (become.h). */

@@ -22,9 +22,10 @@
 #define LOOK_MS 20
 #define ANSWER_MAX 512
 
-/* The folder and what is in it. */
+/* The folder and what is in it. Both belong to the user who runs the program, and this command. */
 struct site {
     char folder[64], script[96], answer[96];
+    bool awaited; /* the program may come to the script yet */
 };
 
 __attribute__((format(printf, 3, 4))) static bool say_no(struct buf *why, pid_t pid,
@@ -50,6 +51,23 @@ static bool sees(pid_t pid, const char *path)
 }
 
 /* ---- what it is ---- */
+
+/* Root, too, would have to execute the user's interpreter, and to follow what is in a folder that
+ * the user can change meanwhile. */
+static bool is_ours(pid_t pid, struct buf *why)
+{
+    struct stat owner;
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d", (int)pid);
+    if (stat(path, &owner) != 0)
+        return say_no(why, pid, "is not there");
+    if (owner.st_uid != geteuid())
+        return say_no(why, pid, "belongs to another user (%u): run tidemark attach as that user",
+                      (unsigned)owner.st_uid);
+    if (armed_is_elsewhere(pid))
+        return say_no(why, pid, "is in another network namespace: run tidemark attach in there");
+    return true;
+}
 
 static bool is_recorded(pid_t pid, struct buf *why)
 {
@@ -116,14 +134,15 @@ static const char script_begin[] =
     "try:\n"
     "    import ctypes\n"
     "    import os\n"
+    "    with open(os.path.join(helper, b'tidemark', b'_attach.py'), 'rb') as file:\n"
+    "        code = compile(file.read(), 'tidemark/_attach.py', 'exec')\n"
     "    library = ctypes.PyDLL(os.fsdecode(guest), ctypes.RTLD_GLOBAL)\n"
     "    arm = library.tidemark_py_arm\n"
     "    arm.restype = ctypes.c_char_p\n"
     "    arm.argtypes = [ctypes.c_char_p]\n"
     "    got = arm(name)\n"
     "    if got == name:\n"
-    "        with open(os.path.join(helper, b'tidemark', b'_attach.py'), 'rb') as file:\n"
-    "            exec(compile(file.read(), 'tidemark/_attach.py', 'exec'), {'library': library})\n"
+    "        exec(code, {'library': library})\n"
     "    text = b'armed ' + got if got else b'recorded'\n"
     "except BaseException as error:\n"
     "    text = b'failed ' + str(error).encode()\n"
@@ -154,34 +173,34 @@ static bool write_script(const struct site *site, const char *guest, const char 
     return written;
 }
 
-/* The program's user is to read it, and to answer. */
-static bool make_site(struct site *site, pid_t pid, const struct attach *attach, const char *name)
+/* A script that the program may still come to does nothing from now on, and stays: else somebody
+ * could put another one there. */
+static void clear_site(const struct site *site)
 {
-    struct stat owner;
-    char path[64];
-    snprintf(site->folder, sizeof site->folder, "/tmp/tidemark-attach-XXXXXX");
-    snprintf(path, sizeof path, "/proc/%d", (int)pid);
-    if (stat(path, &owner) != 0 || !mkdtemp(site->folder))
-        return false;
-    snprintf(site->script, sizeof site->script, "%s/attach.py", site->folder);
-    snprintf(site->answer, sizeof site->answer, "%s/answer", site->folder);
-    if (!write_script(site, attach->guest, attach->helper, name))
-        return false;
-    return geteuid() == owner.st_uid || (chown(site->script, owner.st_uid, owner.st_gid) == 0 &&
-                                         chown(site->folder, owner.st_uid, owner.st_gid) == 0);
-}
-
-/* A script that the program may still come to does nothing from now on. */
-static void clear_site(const struct site *site, bool answered)
-{
-    int fd = answered ? -1 : open(site->script, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW);
-    if (fd >= 0)
-        close(fd);
-    if (!answered)
+    if (site->awaited) {
+        int fd = open(site->script, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW);
+        if (fd >= 0)
+            close(fd);
         return;
+    }
     unlink(site->script);
     unlink(site->answer);
     rmdir(site->folder);
+}
+
+static bool make_site(struct site *site, const struct attach *attach, const char *name)
+{
+    *site = (struct site){.folder = "/tmp/tidemark-attach-XXXXXX"};
+    if (!mkdtemp(site->folder))
+        return false;
+    snprintf(site->script, sizeof site->script, "%s/attach.py", site->folder);
+    snprintf(site->answer, sizeof site->answer, "%s/answer", site->folder);
+    if (write_script(site, attach->guest, attach->helper, name))
+        return true;
+    int failed = errno;
+    clear_site(site);
+    errno = failed;
+    return false;
 }
 
 /* ---- the answer ---- */
@@ -220,26 +239,25 @@ static bool take_answer(struct armed *armed, const char *text, struct buf *why)
 {
     if (strncmp(text, "armed " HELLO_SERVER_PREFIX, sizeof "armed " HELLO_SERVER_PREFIX - 1) == 0 &&
         strlen(text + 6) < sizeof armed->socket) {
-        memcpy(armed->socket, text + 6,
-               strlen(text + 6) + 1); /* the one before, if there was one */
+        memcpy(armed->socket, text + 6, strlen(text + 6) + 1); /* another: it was armed before */
         return true;
     }
     if (strcmp(text, "recorded") == 0)
         return say_no(why, armed->pid, "is being recorded, or there is no memory for its blocks");
-    const char *reason = strncmp(text, "failed ", 7) == 0 ? text + 7 : "it answered otherwise";
+    const char *reason = strncmp(text, "failed ", 7) == 0 ? text + 7 : "unknown answer";
     return say_no(why, armed->pid, "could not load the library: %s", reason);
 }
 
-static bool inject(const struct attach *attach, const struct site *site, struct armed *armed,
+static bool inject(const struct attach *attach, struct site *site, struct armed *armed,
                    const char *interpreter, struct buf *why)
 {
     char text[ANSWER_MAX];
-    if (!attach_helper_run(interpreter, armed->pid, site->script, why))
+    if (!attach_helper_run(interpreter, armed->pid, site->script, &site->awaited, why))
         return false;
-    bool answered = wait_for_answer(attach, site, armed, text);
-    clear_site(site, answered);
-    if (answered)
+    if (wait_for_answer(attach, site, armed, text)) {
+        site->awaited = false;
         return take_answer(armed, text, why);
+    }
     if (!armed_lives(armed))
         return say_no(why, armed->pid, "has ended");
     return say_no(why, armed->pid,
@@ -256,18 +274,18 @@ bool attach_program(const struct attach *attach, struct armed *out, pid_t pid, s
     if (!proc_stat_read(&stat, pid) || strchr("ZX", stat.state))
         return say_no(why, pid, "is not there");
     out->start_time = stat.start_time;
-    if (!find_interpreter(pid, interpreter, sizeof interpreter, why) || is_recorded(pid, why) ||
-        !can_load(pid, attach, why))
+    if (!is_ours(pid, why) || !find_interpreter(pid, interpreter, sizeof interpreter, why) ||
+        is_recorded(pid, why) || !can_load(pid, attach, why))
         return false;
     if (hello_server_think_up(out->socket, out->key) != 0 ||
-        !make_site(&site, pid, attach, out->socket)) {
+        !make_site(&site, attach, out->socket)) {
         buf_print(why, "cannot write a script for the program under /tmp: %s", strerror(errno));
         return false;
     }
-    if (sees(pid, site.script) && inject(attach, &site, out, interpreter, why))
-        return true;
-    if (why->count == 0)
+    bool seen = sees(pid, site.script);
+    bool armed = seen && inject(attach, &site, out, interpreter, why);
+    clear_site(&site);
+    if (!seen)
         say_no(why, pid, "has another /tmp: run tidemark attach where it runs");
-    clear_site(&site, true);
-    return false;
+    return armed;
 }

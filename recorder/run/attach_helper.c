@@ -3,12 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,29 +29,7 @@ static const char code[] = "import sys\n"
                            "except Exception as error:\n"
                            "    print('failed', str(error).replace(chr(10), ' '))\n";
 
-struct user {
-    uid_t uid;
-    gid_t gid;
-};
-
-/* Root is not to execute what others have written. */
-static bool is_trusted(const char *interpreter)
-{
-    struct stat file;
-    return stat(interpreter, &file) == 0 && file.st_uid == 0 &&
-           (file.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
-static bool become_user(const char *interpreter, const struct user *user)
-{
-    if (geteuid() != 0 || user->uid == 0 || is_trusted(interpreter))
-        return true;
-    return setgroups(0, NULL) == 0 && setresgid(user->gid, user->gid, user->gid) == 0 &&
-           setresuid(user->uid, user->uid, user->uid) == 0;
-}
-
-static void execute(const char *interpreter, pid_t pid, const char *script, int out,
-                    const struct user *user)
+static void execute(const char *interpreter, pid_t pid, const char *script, int out)
 {
     char number[16];
     sigset_t none;
@@ -71,8 +47,7 @@ static void execute(const char *interpreter, pid_t pid, const char *script, int 
     dup2(null, STDIN_FILENO);
     dup2(out, STDOUT_FILENO);
     dup2(null, STDERR_FILENO);
-    if (become_user(interpreter, user))
-        execv(interpreter, argv);
+    execv(interpreter, argv);
     _exit(127);
 }
 
@@ -110,17 +85,15 @@ static void say_denied(pid_t pid, struct buf *why)
     int scope = yama();
     if (scope > 0)
         buf_print(why,
-                  "process %d may not be looked into: kernel.yama.ptrace_scope is %d here, which "
-                  "allows it to %s; start the program by tidemark record --armed instead",
-                  (int)pid, scope,
-                  scope == 1   ? "root and to the process that started it"
-                  : scope == 2 ? "root"
-                               : "nobody");
+                  "process %d may not be looked into: kernel.yama.ptrace_scope is %d here; start "
+                  "the program by tidemark record --armed instead",
+                  (int)pid, scope);
     else
-        buf_print(why,
-                  "process %d may not be looked into: it takes its own user or root, a program "
-                  "that has not changed its user, and in a container CAP_SYS_PTRACE",
-                  (int)pid);
+        buf_print(
+            why,
+            "process %d may not be looked into: this takes a program that has not changed its "
+            "user, and in a container CAP_SYS_PTRACE",
+            (int)pid);
 }
 
 /* True: it has done it. */
@@ -130,7 +103,7 @@ static bool judge(const char *said, pid_t pid, struct buf *why)
         return true;
     if (strncmp(said, "old ", 4) == 0)
         buf_print(why,
-                  "process %d runs CPython %s, and nothing can be attached to one before 3.14: "
+                  "process %d runs CPython %s, and tidemark attach takes CPython 3.14 or newer: "
                   "start it by tidemark record --armed, and run tidemark arm",
                   (int)pid, said + 4);
     else if (strncmp(said, "other ", 6) == 0)
@@ -147,18 +120,17 @@ static bool judge(const char *said, pid_t pid, struct buf *why)
     return false;
 }
 
-bool attach_helper_run(const char *interpreter, pid_t pid, const char *script, struct buf *why)
+bool attach_helper_run(const char *interpreter, pid_t pid, const char *script, bool *awaited,
+                       struct buf *why)
 {
     int ends[2];
-    char said[SAID_MAX] = "", path[64];
-    struct stat owner;
-    snprintf(path, sizeof path, "/proc/%d", (int)pid);
-    if (stat(path, &owner) != 0 || pipe2(ends, O_CLOEXEC) != 0)
+    char said[SAID_MAX] = "";
+    *awaited = false;
+    if (pipe2(ends, O_CLOEXEC) != 0)
         return judge("", pid, why);
-    const struct user user = {owner.st_uid, owner.st_gid};
     pid_t child = fork();
     if (child == 0)
-        execute(interpreter, pid, script, ends[1], &user);
+        execute(interpreter, pid, script, ends[1]);
     close(ends[1]);
     if (child > 0) {
         hear(ends[0], said);
@@ -166,6 +138,7 @@ bool attach_helper_run(const char *interpreter, pid_t pid, const char *script, s
             kill(child, SIGKILL);
         while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
             ;
+        *awaited = !*said || strcmp(said, "done") == 0;
     }
     close(ends[0]);
     return judge(said, pid, why);

@@ -7,7 +7,8 @@
 
 #include "buf.h"
 
-/* True: the program will come to the script. */
-bool attach_helper_run(const char *interpreter, pid_t pid, const char *script, struct buf *why);
+/* True: the program will come to the script. `awaited`: it may, also where nothing was heard. */
+bool attach_helper_run(const char *interpreter, pid_t pid, const char *script, bool *awaited,
+                       struct buf *why);
 
 #endif

@@ -1,23 +1,21 @@
-"""`tidemark attach`, on CPython 3.14 with torch: the interpreter that TIDEMARK_PYTHON314 names, or python3.14.
-What is recorded is what a recording from the start has from there on; and whatever happens to the
+"""`tidemark attach`, on CPython 3.14 with torch: the interpreter that TIDEMARK_PYTHON314 names, or python3.14;
+without one only what it refuses. What is recorded is what a recording from the start has from there on; and whatever happens to the
 command, the program's output and exit status are what they are without."""
+import glob
 import os
 import random
 import select
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 
 FOUND = os.environ.get("TIDEMARK_PYTHON314") or shutil.which("python3.14")
-if not FOUND:
-    print("skipped: no CPython 3.14: TIDEMARK_PYTHON314 names none")
-    sys.exit(77)
-os.environ["TIDEMARK_TEST_PYTHON"] = FOUND
+if FOUND:
+    os.environ["TIDEMARK_TEST_PYTHON"] = FOUND
 
-from recording import LONG, TIDEMARK, environment, expect, main, run  # noqa: E402
+from recording import LONG, PYTHON, TIDEMARK, environment, expect, main, run  # noqa: E402
 import test_armed as armed  # noqa: E402
 from test_armed import AT, PROGRAM, STEPS, ask, end, wait_for  # noqa: E402
 
@@ -42,6 +40,7 @@ def check_end(program, bare):
 
 def equals_a_recording_from_the_start():
     with tempfile.TemporaryDirectory() as folder:
+        before = folders()
         whole, part = os.path.join(folder, "whole.db"), os.path.join(folder, "part.db")
         bare = run([FOUND, PROGRAM, "-", str(STEPS), str(AT)])
         run([TIDEMARK, "record", "-o", whole, "--", FOUND, PROGRAM, "-", str(STEPS), str(AT)])
@@ -51,6 +50,7 @@ def equals_a_recording_from_the_start():
         status, _, err = end(recorder)
         expect(status, 0, err)
         expect(HINT in err, True, err)
+        expect(folders() - before, set())
         first = AT + 1
         expect(ask(part, armed.PHASES, 0, 0), ask(whole, armed.PHASES, first, first), "phases")
         expect(len(ask(part, armed.PHASES, 0, 0)) >= 4 * (STEPS - first), True)
@@ -142,9 +142,48 @@ def refuses_in_one_line():
     sleep.wait()
 
 
+def folders():
+    return set(glob.glob("/tmp/tidemark-attach-*"))
+
+
+def check_refused(words, why, **options):
+    """A Python that runs `words`. Nothing of a refusal stays."""
+    before = folders()
+    program = subprocess.Popen(words + ["-c", "print(flush=True); import time; time.sleep(600)"],
+                               stdout=subprocess.PIPE, **options)
+    program.stdout.readline()
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "run.db")
+        status, _, err = end(attach(program.pid, path))
+        expect((status, err), (3, "tidemark: process %d %s\n" % (program.pid, why)))
+        expect(os.path.exists(path), False)
+    program.kill()
+    program.wait()
+    program.stdout.close()
+    expect(folders() - before, set())
+
+
+def refuses_an_older_python():
+    version = subprocess.check_output(
+        [PYTHON, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"], text=True).strip()
+    if tuple(map(int, version.split("."))) < (3, 14):
+        check_refused([PYTHON], "runs CPython %s, and tidemark attach takes CPython 3.14 or newer: start it "
+                                "by tidemark record --armed, and run tidemark arm" % version)
+
+
+def refuses_a_program_of_another_user():
+    if os.geteuid() == 0:
+        check_refused(["/usr/bin/python3"], "belongs to another user (65534): run tidemark attach as that "
+                                            "user", user=65534, cwd="/")
+
+
 def tests():
+    refusals = [refuses_in_one_line, refuses_an_older_python, refuses_a_program_of_another_user]
+    if not FOUND:
+        print("left out: what takes CPython 3.14; TIDEMARK_PYTHON314 names none")
+        return refusals
     return [equals_a_recording_from_the_start, is_attached_again, goes_on_when_the_command_is_killed,
-            gets_its_signals, refuses_in_one_line]
+            gets_its_signals] + refusals
 
 
 if __name__ == "__main__":

@@ -29,14 +29,16 @@ struct stack {
     struct plot_parts parts;
 };
 
-/* Process 0: the device itself. */
+/* Process 0: the device itself. A row of the timeline stands at the end of what it sums up, which
+ * may lie behind the end of its process. */
 static const char changes_sql[] =
     "SELECT process, at_ns, bytes FROM ("
-    " SELECT t.process AS process, t.at_ns AS at_ns, t.allocated AS bytes FROM timeline t"
-    "  WHERE t.device = ?1"
-    " UNION ALL SELECT id, end_ns, 0 FROM process WHERE end_ns IS NOT NULL"
-    " UNION ALL SELECT 0, at_ns, value FROM sample WHERE device = ?2 AND what = 'device used')"
-    " WHERE at_ns IS NOT NULL AND bytes IS NOT NULL ORDER BY at_ns";
+    " SELECT t.process AS process, min(t.at_ns, coalesce(p.end_ns, t.at_ns)) AS at_ns,"
+    "        t.allocated AS bytes, 0 AS ends"
+    "   FROM timeline t JOIN process p ON p.id = t.process WHERE t.device = ?1"
+    " UNION ALL SELECT id, end_ns, 0, 1 FROM process WHERE end_ns IS NOT NULL"
+    " UNION ALL SELECT 0, at_ns, value, 0 FROM sample WHERE device = ?2 AND what = 'device used')"
+    " WHERE at_ns IS NOT NULL AND bytes IS NOT NULL ORDER BY at_ns, ends";
 
 /* ---- what happened ---- */
 

@@ -5,7 +5,7 @@ INSERT INTO clock VALUES(0, 5000000000, 1760000000000000000, 5000000000);
 INSERT INTO device VALUES(1, 'cuda', 0, 'Example GPU', 12884901888);
 INSERT INTO process VALUES
   (1,4711,NULL,'root',0,5600000000,NULL,NULL,NULL,'node1','python3 train.py','torch','','exit',0,NULL,1,40,20),
-  (2,4800,NULL,'root',2000000000,4831838208,NULL,NULL,NULL,'node1','python3 serve.py','torch','','exit',0,NULL,2,41,10);
+  (2,4800,NULL,'root',2000000000,4731838208,NULL,NULL,NULL,'node1','python3 serve.py','torch','','exit',0,NULL,2,41,10);
 INSERT INTO heap VALUES(1, 1, 1, 0, 0, NULL), (2, 2, 1, 0, 0, NULL);
 INSERT INTO allocation(seq,heap,address,size,requested,alloc_ns,life_ns,free_seq,site,tag,segment) VALUES
   (1, 1, 4096, 2147483648, NULL, 268435456, -70368744177664, -2147483648, NULL, NULL, NULL),
