@@ -71,7 +71,7 @@ What the floors are:
   back and takes another.
 - reports: one scan of the recording's allocations, SELECT sum(size) through the same SQLite, in a
   process of its own. The recording is synthetic (tests/bench/make_recording.c): 48 training steps of
-  a model of 100 layers, 200,000 call stacks, 5,400 phases, 90,000 blocks alive at the peak, 0.55 GB.
+  a model of 100 layers, 200,000 call stacks, 5,400 phases, 90,000 blocks live at the peak, 0.55 GB.
   Before each report and each scan the kernel is told to drop its page cache, so that both begin at the
   disk; where it may not be told, both begin with the file in memory, and the rows say so. Memory is
   the most that the process had at once.
