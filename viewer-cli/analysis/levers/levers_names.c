@@ -93,13 +93,6 @@ static size_t bytes_of_caller(const char *shown, const char *name)
     return (size_t)(last - shown);
 }
 
-/* The last part of a nested class's name. */
-static const char *last_name(const char *name)
-{
-    const char *dot = name ? strrchr(name, '.') : NULL;
-    return dot ? dot + 1 : name;
-}
-
 int levers_output_name(struct db *db, int64_t site, int64_t module, char **out)
 {
     char *path = NULL, *class_name = NULL, *name = NULL, *shown = NULL;
@@ -111,7 +104,7 @@ int levers_output_name(struct db *db, int64_t site, int64_t module, char **out)
                          Q_IN(module), Q_OUT(Q_COPY(path), Q_COPY(class_name)));
     if (err >= 0)
         err = site_names(db, site, &name, &shown);
-    const char *last = last_name(class_name);
+    const char *last = class_name ? levers_place_last_name(class_name) : NULL;
     size_t bytes = err >= 0 && path && *path && last && shown ? bytes_of_caller(shown, last) : 0;
     if (bytes)
         buf_print(&text, "%s (%s), called in %.*s,", path, last, (int)bytes, shown);

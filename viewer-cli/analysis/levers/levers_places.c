@@ -53,8 +53,7 @@ void levers_places_clear(struct levers_places *all)
     *all = (struct levers_places){0};
 }
 
-/* The last part of a nested class's name. */
-static const char *last_name(const char *name)
+const char *levers_place_last_name(const char *name)
 {
     const char *dot = strrchr(name, '.');
     return dot ? dot + 1 : name;
@@ -86,7 +85,8 @@ size_t levers_place_around(const struct levers_places *all, int64_t id, const ch
     uint64_t inner = map_get(&all->ids, (uint64_t)id);
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < all->count && inner != MAP_NONE; i++)
-        if (strcmp(last_name(all->places[i].class_name), last_name(class_name)) == 0 &&
+        if (strcmp(levers_place_last_name(all->places[i].class_name),
+                   levers_place_last_name(class_name)) == 0 &&
             is_around(all->places[i].path, all->places[inner].path) &&
             (best == SIZE_MAX || strlen(all->places[i].path) > strlen(all->places[best].path)))
             best = i;

@@ -38,5 +38,7 @@ bool levers_place_is_inside(const struct levers_places *places, int64_t id, int6
 bool levers_place_is_outermost(const struct levers_places *places, int64_t id);
 /* The place around module `id` that is of that class; SIZE_MAX. */
 size_t levers_place_around(const struct levers_places *places, int64_t id, const char *class_name);
+/* The last part of a nested class's name. */
+const char *levers_place_last_name(const char *name);
 
 #endif
