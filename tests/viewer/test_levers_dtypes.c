@@ -68,5 +68,113 @@ TEST(dtypes_have_to_be_known)
     }
 }
 
+/* ---- what a forward makes, one after the other ---- */
+
+#define NAMED(site, name) "UPDATE string SET text='" name "' WHERE id=" #site ";"
+
+enum { KEPT = 40 }; /* an end from there on counts from the backward, which goes the other way */
+
+struct made { /* a block, in MiB */
+    int site, mib, end;
+};
+
+/* Three steps of such a forward, and of a backward that makes what `after` has. */
+static struct lever lever_of(const struct made *forward, const struct made *after, const char *more)
+{
+    struct script script = {0};
+    script_phase(&script, "user", SCRIPT_OUTSIDE, 1, 99);
+    script_block(&script, 10, SCRIPT_LIVES, MIB(25), BUILD);
+    for (int step = 0; step < 3; step++) {
+        const int64_t begin = at(step, FORWARD) + 1, back = at(step, BACKWARD);
+        script_phase(&script, "forward", step, begin - 1, at(step, LOSS) - 1);
+        script_phase(&script, "loss", step, at(step, LOSS), back - 1);
+        script_phase(&script, "backward", step, back, at(step, OPTIMIZER) - 1);
+        script_phase(&script, "optimizer", step, at(step, OPTIMIZER), at(step, END));
+        for (int i = 0; forward[i].mib; i++)
+            script_block(&script, begin + i,
+                         forward[i].end >= KEPT ? back + forward[i].end - i
+                                                : begin + forward[i].end,
+                         MIB(forward[i].mib), forward[i].site);
+        for (int i = 0; after && after[i].mib; i++)
+            script_block(&script, back + 1 + i, back + after[i].end, MIB(after[i].mib),
+                         after[i].site);
+    }
+    struct peak peak;
+    struct db *db = script_record(&script);
+    REQUIRE(db_exec(db, PARAMETERS GRAPHS) == 0 && db_exec(db, more) == 0);
+    struct levers levers = read_levers(db, &peak);
+    const struct lever *lever = find(&levers, LEVER_AUTOCAST);
+    struct lever out = lever ? *lever : (struct lever){0};
+    out.text = out.site_text = out.next_phase = NULL;
+    levers_clear(&levers);
+    peak_clear(&peak);
+    db_close(db);
+    return out;
+}
+
+TEST(activation_in_pieces_has_its_power_in_float32)
+{
+    static const struct made forward[] = {
+        {ENCODE, 100, KEPT}, /* a product */
+        {RNN, 100, KEPT},    /* half of it */
+        {RNN, 100, 4},       /* the power, and two more that go */
+        {RNN, 100, 5},       {RNN, 100, 6},      {RNN, 100, KEPT}, /* tanh */
+        {RNN, 100, KEPT},    {RNN, 100, KEPT},                     /* what comes out */
+        {ENCODE, 300, KEPT}, {ENCODE, 10, KEPT}, {0},
+    };
+    static const char names[] = NAMED(2, "Linear.forward") NAMED(7, "NewGELUActivation.forward");
+    /* Half of the first piece and of the product; while that is made, the output is still there. */
+    CHECK_INT(lever_of(forward, NULL, names).bytes, MIB(50 + 150 + 10));
+    /* In one piece it follows its input. */
+    CHECK_INT(lever_of(forward, NULL, NAMED(2, "Linear.forward") NAMED(7, "GELU.forward")).bytes,
+              MIB(5 * 50 + 150 + 5));
+}
+
+TEST(entropy_takes_its_softmax_in_bfloat16)
+{
+    static const struct made forward[] = {{ENCODE, 60, 90}, {DECODE, 60, KEPT}, {0}};
+    static const struct made backward[] = {{BACKWARD_40, 60, 3}, {BACKWARD_40, 60, 10}, {0}};
+    static const char names[] = NAMED(2, "Linear.forward") NAMED(3, "cross_entropy");
+    /* Logits, softmax and two gradients were 240; logits and softmax in bfloat16, what is cast
+     * of it and a gradient of that are 180. */
+    CHECK_INT(lever_of(forward, backward, names).bytes, MIB(240 - 180));
+    /* What is not of a product is in float32 already. */
+    CHECK_INT(lever_of(forward, backward, NAMED(2, "embedding") NAMED(3, "cross_entropy")).bytes,
+              0);
+}
+
+TEST(sum_with_what_is_float32_is_float32)
+{
+    static const struct made residual[] = {
+        {OTHER, 100, KEPT}, {ENCODE, 100, KEPT}, {DECODE, 100, KEPT}, {0}};
+    static const struct made other[] = {
+        {OTHER, 60, KEPT}, {ENCODE, 100, KEPT}, {DECODE, 100, KEPT}, {0}};
+    static const char names[] = NAMED(2, "Linear.forward") NAMED(8, "layer_norm");
+    /* A copy in place of what the product takes, and what it makes. */
+    CHECK_INT(lever_of(residual, NULL, names).bytes, MIB(50 + 50));
+    /* It has another shape: the third may be of the second alone. */
+    CHECK_INT(lever_of(other, NULL, names).bytes, MIB(30 + 50 + 50));
+}
+
+/* Of the second and the third block of a forward. */
+#define MODULES(class)                                                                             \
+    "INSERT INTO module VALUES(1,'attn','" class "'),(2,'attn.q','Linear'),(3,'attn.k','Linear');" \
+                                                 "UPDATE allocation SET module=seq%1000-100 "      \
+                                                 "WHERE seq%1000 IN (102, 103);"
+
+/* Each product of an attention takes what attention was given, and copies it. */
+TEST(products_of_an_attention_stand_side_by_side)
+{
+    static const struct made forward[] = {
+        {OTHER, 100, KEPT}, {ENCODE, 100, KEPT}, {ENCODE, 100, KEPT}, {0}};
+#define NAMES NAMED(2, "Linear.forward") NAMED(8, "layer_norm")
+    CHECK_INT(lever_of(forward, NULL, NAMES MODULES("SomeAttention")).bytes, MIB(100));
+    CHECK_INT(lever_of(forward, NULL, NAMES MODULES("Block")).bytes, MIB(150));
+}
+
 TEST_MAIN(TEST_CASE(half_of_all_is_a_bound), TEST_CASE(autocast_halves_what_products_make),
-          TEST_CASE(dtypes_have_to_be_known))
+          TEST_CASE(dtypes_have_to_be_known),
+          TEST_CASE(activation_in_pieces_has_its_power_in_float32),
+          TEST_CASE(entropy_takes_its_softmax_in_bfloat16),
+          TEST_CASE(sum_with_what_is_float32_is_float32),
+          TEST_CASE(products_of_an_attention_stand_side_by_side))

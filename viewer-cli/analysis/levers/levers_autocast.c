@@ -15,6 +15,7 @@
 
 #include "error.h"
 #include "levers_dtypes.h"
+#include "levers_weights.h"
 #include "levers_work.h"
 #include "mem.h"
 #include "query.h"
@@ -26,11 +27,9 @@ enum { SMALL = 64 }; /* beside a tensor, what a norm keeps of its rows */
 struct autocast {
     struct levers_work *work;
     struct levers_dtypes dtypes;
-    struct map weights; /* modules, to bytes of their weight */
-    struct map losses;  /* bytes that a loss makes at once */
-    struct map halved;  /* modules whose gradients in backward surely are half */
-    int64_t largest;    /* of the parameters */
-    int64_t own;        /* bytes of parameters that are no module's `weight` or `bias` */
+    struct levers_weights weights;
+    struct map losses; /* bytes that a loss makes at once */
+    struct map halved; /* modules whose gradients in backward surely are half */
     size_t products;
     bool sure; /* the second figure */
     struct levers_edit edit;
@@ -41,65 +40,21 @@ struct autocast {
     enum flow flow, source_flow;
     bool all_half; /* and so is all that this forward has made */
     bool after_product, recurs;
+    struct map full; /* bytes, to the last block in float32 that has as many */
+    struct {         /* an activation in pieces */
+        const struct levers_block *given;
+        enum flow flow; /* of `given` */
+        size_t count;   /* pieces so far */
+    } call;
+    bool entropy;     /* the loss that was made last is one, of logits in bfloat16 */
+    size_t gradients; /* as large as it, so far */
 };
 
-/* ---- weights ---- */
+/* ---- losses ---- */
 
-static bool is_product(enum levers_op op)
+static bool is_loss(enum levers_op op)
 {
-    return op == LEVERS_OP_MATRIX || op == LEVERS_OP_CONVOLUTION;
-}
-
-static int put_weight(struct autocast *all, const char *path, size_t bytes, int64_t asked)
-{
-    char *copy = mem_copy(path, bytes);
-    int64_t id;
-    if (!copy)
-        return ERR_NOMEM;
-    struct query query = query_ask(all->work->db, "SELECT id FROM module WHERE path = ?1",
-                                   Q_IN((const char *)copy), Q_OUT(Q_INT(id)));
-    while (query_next(&query))
-        if (!map_put(&all->weights, (uint64_t)id, (uint64_t)asked, NULL))
-            query_fail(&query, ERR_NOMEM);
-    mem_free(copy);
-    return query_end(&query);
-}
-
-static int take_name(struct autocast *all, const char *name, int64_t asked)
-{
-    static const char weight[] = ".weight", bias[] = ".bias";
-    size_t bytes = strlen(name);
-    if (bytes >= sizeof weight && strcmp(name + bytes - (sizeof weight - 1), weight) == 0)
-        return put_weight(all, name, bytes - (sizeof weight - 1), asked);
-    if (bytes < sizeof bias || strcmp(name + bytes - (sizeof bias - 1), bias) != 0)
-        all->own += asked;
-    return 0;
-}
-
-static int take_weight(struct autocast *all, const struct levers_block *block)
-{
-    const char *name;
-    struct query query = query_ask(all->work->db,
-                                   "SELECT t.name FROM allocation a JOIN tag t ON t.id = a.tag"
-                                   " WHERE a.seq = ?1 AND t.name IS NOT NULL",
-                                   Q_IN(block->seq), Q_OUT(Q_TEXT(name)));
-    while (query_next(&query))
-        query_fail(&query, take_name(all, name, block->asked));
-    return query_end(&query);
-}
-
-static int find_weights(struct autocast *all)
-{
-    const struct levers_step *step = &all->work->step;
-    int err = 0;
-    for (size_t i = 0; i < step->count && err >= 0; i++) {
-        const struct levers_block *block = &step->blocks[i];
-        if (block->purpose != PURPOSE_PARAMETER || !block->tagged)
-            continue;
-        all->largest = block->size > all->largest ? block->size : all->largest;
-        err = take_weight(all, block);
-    }
-    return err;
+    return op == LEVERS_OP_LOSS || op == LEVERS_OP_ENTROPY || op == LEVERS_OP_LOSS_CAST;
 }
 
 static int find_losses(struct autocast *all)
@@ -108,8 +63,7 @@ static int find_losses(struct autocast *all)
     for (size_t i = step->older; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
         enum levers_op op = levers_op_made(&all->dtypes, block);
-        if (levers_computes(&step->phases, block->seq) &&
-            (op == LEVERS_OP_LOSS || op == LEVERS_OP_LOSS_CAST) &&
+        if (levers_computes(&step->phases, block->seq) && is_loss(op) &&
             block->size >= all->work->out->peak / 1000 &&
             !map_put(&all->losses, (uint64_t)block->asked, 1, NULL))
             return ERR_NOMEM;
@@ -124,13 +78,28 @@ static bool is_as_large_as_loss(const struct autocast *all, const struct levers_
 
 /* ---- forward ---- */
 
+static bool is_product(enum levers_op op)
+{
+    return op == LEVERS_OP_MATRIX || op == LEVERS_OP_CONVOLUTION;
+}
+
 static bool shrink(struct autocast *all, const struct levers_block *block, int64_t from)
 {
     int64_t half = levers_half_of_computed(all->work, &all->dtypes, block, all->sure);
     return levers_extra(&all->edit, -half, from, block->end);
 }
 
-static enum flow flow_of(const struct autocast *all, enum levers_op op)
+/* As large as what was made last and is in bfloat16, while a tensor in float32 that is as large
+ * still lives: the sum of the two, as of a residual and what a layer makes of it. */
+static bool is_sum(const struct autocast *all, const struct levers_block *block)
+{
+    uint64_t at = map_get(&all->full, (uint64_t)block->asked);
+    return at != MAP_NONE && all->work->step.blocks[at].end > block->seq &&
+           all->flow == FLOW_HALF && all->input && all->input->asked == block->asked;
+}
+
+static enum flow flow_of(const struct autocast *all, enum levers_op op,
+                         const struct levers_block *block)
 {
     switch (op) {
     case LEVERS_OP_MATRIX:
@@ -143,8 +112,10 @@ static enum flow flow_of(const struct autocast *all, enum levers_op op)
     case LEVERS_OP_NORM:
     case LEVERS_OP_SOFTMAX:
         return all->work->on_host ? all->flow : FLOW_FULL;
+    case LEVERS_OP_PIECES:
+        return all->work->on_host ? all->flow : FLOW_FULL;
     case LEVERS_OP_UNKNOWN:
-        return all->all_half ? FLOW_HALF : FLOW_OPEN;
+        return all->all_half ? FLOW_HALF : is_sum(all, block) ? FLOW_FULL : FLOW_OPEN;
     default:
         return FLOW_FULL;
     }
@@ -165,12 +136,12 @@ static const struct levers_block *product_behind(const struct autocast *all, siz
     return NULL;
 }
 
-/* What a product takes in float32 is copied. A norm does not need its own output, so that the copy
- * is all that stays; of what is open that is not sure. */
+/* What a product takes in float32 is copied. A norm, or the last piece of an activation, does not
+ * need its own output, so that the copy is all that stays; of what is open that is not sure. */
 static bool go_into_product(struct autocast *all, enum levers_op op, enum flow flow,
                             const struct levers_block *block, const struct levers_block *product)
 {
-    if (op == LEVERS_OP_NORM || op == LEVERS_OP_UPCASTS)
+    if (op == LEVERS_OP_NORM || op == LEVERS_OP_UPCASTS || op == LEVERS_OP_PIECES)
         return shrink(all, block, product->seq + 1);
     if (!all->sure)
         return shrink(all, block, flow == FLOW_FULL ? product->seq + 1 : block->seq);
@@ -184,11 +155,13 @@ static bool add_weight(struct autocast *all, const struct levers_block *block)
     const struct levers_step *step = &all->work->step;
     const struct levers_phase *backward =
         levers_phase_after(&step->phases, LEVERS_BACKWARD, block->seq);
-    uint64_t weight =
-        block->module == GROUP_NONE ? MAP_NONE : map_get(&all->weights, (uint64_t)block->module);
+    uint64_t weight = block->module == GROUP_NONE
+                          ? MAP_NONE
+                          : map_get(&all->weights.modules, (uint64_t)block->module);
     if (!backward || (weight == MAP_NONE && !all->sure))
         return true;
-    int64_t bytes = weight == MAP_NONE ? all->largest : (int64_t)weight, end = backward->end;
+    int64_t bytes = weight == MAP_NONE ? all->weights.largest : (int64_t)weight,
+            end = backward->end;
     bool found = weight == MAP_NONE;
     for (size_t i = levers_first_from(step, backward->begin);
          i < step->count && step->blocks[i].seq < backward->end && weight != MAP_NONE; i++) {
@@ -202,17 +175,19 @@ static bool add_weight(struct autocast *all, const struct levers_block *block)
     return (!found && !all->sure) || levers_extra(&all->edit, bytes / 2, block->seq, end);
 }
 
-/* A second product of the same input copies it again; or it takes what the first one made. */
+/* A second product of the same input copies it again, for as long as the input was there; or it
+ * takes what the first one made. */
 static bool add_product(struct autocast *all, size_t at)
 {
     const struct levers_step *step = &all->work->step;
-    const struct levers_block *block = &step->blocks[at];
+    const struct levers_block *block = &step->blocks[at], *source = all->source;
     bool again = all->after_product;
     if (at > 0 && step->blocks[at - 1].module == block->module && again)
         return true; /* the same call */
     all->products++;
-    if (all->sure && again && all->source && all->source_flow != FLOW_HALF &&
-        !levers_extra(&all->edit, levers_half_of(all->work, all->source), block->seq, block->end))
+    if ((all->sure || levers_attends(&all->dtypes, block)) && again && source &&
+        all->source_flow != FLOW_HALF &&
+        !levers_extra(&all->edit, levers_half_of(all->work, source), block->seq, source->end))
         return false;
     if (all->source_flow == FLOW_HALF && block->module != GROUP_NONE && !again &&
         !map_put(&all->halved, (uint64_t)block->module, 1, NULL))
@@ -230,7 +205,25 @@ static bool add_recurrent(struct autocast *all, const struct levers_block *block
     if (block->module != GROUP_NONE && !map_put(&all->halved, (uint64_t)block->module, 1, NULL))
         return false;
     return known || !all->sure || !backward ||
-           levers_extra(&all->edit, all->own / 2, block->seq, backward->end);
+           levers_extra(&all->edit, all->weights.own / 2, block->seq, backward->end);
+}
+
+/* Of logits in bfloat16: the softmax is in bfloat16, too, what is cast to float32 is its output,
+ * and backward needs both: the cast until the gradient of the second part of the loss is there. */
+static bool add_entropy(struct autocast *all, const struct levers_block *block,
+                        const struct levers_phase *backward)
+{
+    const struct levers_step *step = &all->work->step;
+    const int64_t half = levers_half_of(all->work, block);
+    size_t at = levers_first_from(step, backward->begin);
+    while (at < step->count && step->blocks[at].asked != block->asked)
+        at++;
+    int64_t first = at < step->count ? step->blocks[at].seq + 1 : block->end;
+    all->entropy = true;
+    all->gradients = 0;
+    return block->end <= first ||
+           (levers_extra(&all->edit, block->size - half, block->seq, first) &&
+            levers_extra(&all->edit, -half, first, block->end));
 }
 
 /* Logits are cast before the loss; what the loss makes large is made of the cast, else backward
@@ -244,9 +237,47 @@ static bool add_loss(struct autocast *all, enum levers_op op, const struct lever
         return !all->sure || !backward || !input || is_as_large_as_loss(all, input) ||
                all->flow == FLOW_FULL ||
                levers_extra(&all->edit, input->size, block->seq, backward->end);
+    if (op == LEVERS_OP_ENTROPY && !all->work->on_host && backward &&
+        (all->flow == FLOW_HALF || (all->flow == FLOW_OPEN && !all->sure)))
+        return add_entropy(all, block, backward);
     if (all->sure && op == LEVERS_OP_LOSS_CAST && all->forward)
         return levers_extra(&all->edit, block->size, block->seq, all->forward->end);
     return levers_spike(&all->edit, block->size, block->seq + 1);
+}
+
+/* The first event behind the call that made a block. */
+static int64_t end_of_call(const struct autocast *all, size_t at)
+{
+    const struct levers_step *step = &all->work->step;
+    const struct levers_block *block = &step->blocks[at];
+    while (at + 1 < step->count && step->blocks[at + 1].site == block->site &&
+           step->blocks[at + 1].module == block->module)
+        at++;
+    return step->blocks[at].seq + 1;
+}
+
+/* GELU in pieces begins with half of its input, which is as the input is; what is then raised to a
+ * power is a copy in float32 that backward needs, so that the input itself may go behind the call;
+ * all that follows is in float32. */
+static bool take_piece(struct autocast *all, size_t at)
+{
+    const struct levers_block *block = &all->work->step.blocks[at];
+    if (!all->input || all->input->site != block->site || all->input->module != block->module) {
+        all->call.given = all->input;
+        all->call.flow = all->flow;
+        all->call.count = 0;
+    }
+    const struct levers_block *given = all->call.given;
+    const size_t piece = ++all->call.count;
+    if (!given || all->call.flow == FLOW_FULL || (all->call.flow == FLOW_OPEN && all->sure))
+        return true;
+    if (piece == 1)
+        return shrink(all, block, block->seq);
+    const int64_t whole = given->size - levers_slack_of(all->work, &all->dtypes, given);
+    const int64_t end = end_of_call(all, at);
+    return piece != 2 || given->end <= end ||
+           (levers_extra(&all->edit, whole, block->seq, given->end) &&
+            levers_extra(&all->edit, levers_half_of(all->work, given) - whole, end, given->end));
 }
 
 /* Of a convolution: the last one of the call is what it leaves. */
@@ -261,10 +292,13 @@ static void begin_forward(struct autocast *all, const struct levers_phase *forwa
 {
     all->forward = forward;
     all->flow = all->source_flow = FLOW_FULL;
-    all->all_half = all->own == 0;
+    all->all_half = all->weights.own == 0;
     all->recurs = false;
     all->input = all->source = NULL;
     all->after_product = false;
+    all->call.given = NULL;
+    all->entropy = false;
+    map_clear(&all->full);
 }
 
 static bool take_forward(struct autocast *all, size_t at)
@@ -276,7 +310,7 @@ static bool take_forward(struct autocast *all, size_t at)
     if (forward && forward != all->forward)
         begin_forward(all, forward);
     enum levers_op op = levers_op_made(&all->dtypes, block);
-    enum flow flow = flow_of(all, op);
+    enum flow flow = flow_of(all, op, block);
     const struct levers_block *product =
         block->purpose == PURPOSE_ACTIVATION ? product_behind(all, at) : NULL;
     bool done = true;
@@ -284,8 +318,10 @@ static bool take_forward(struct autocast *all, size_t at)
         done = add_product(all, at);
     else if (op == LEVERS_OP_RECURRENT)
         done = add_recurrent(all, block);
-    else if (op == LEVERS_OP_LOSS || op == LEVERS_OP_LOSS_CAST)
+    else if (is_loss(op))
         done = add_loss(all, op, block);
+    else if (op == LEVERS_OP_PIECES && !all->work->on_host)
+        done = take_piece(all, at);
     if (done && op == LEVERS_OP_CONVOLUTION && is_copy(all, at))
         done = all->sure ? shrink(all, block, block->seq)
                          : levers_cut(&all->edit, at, INT64_MIN, LEVERS_NEVER);
@@ -295,6 +331,8 @@ static bool take_forward(struct autocast *all, size_t at)
         done = go_into_product(all, op, flow, block, product);
     if (op == LEVERS_OP_FOLLOWS && flow == FLOW_HALF && block->module != GROUP_NONE &&
         !map_put(&all->halved, (uint64_t)block->module, 1, NULL))
+        return false;
+    if (flow == FLOW_FULL && !map_put(&all->full, (uint64_t)block->asked, at, NULL))
         return false;
     all->flow = flow;
     all->input = block;
@@ -318,8 +356,8 @@ static bool take_backward(struct autocast *all, size_t at)
     if (block->purpose == PURPOSE_GRADIENT ||
         (all->sure && levers_is_like_parameter(all->work, block)))
         return levers_spike(&all->edit, levers_half_of(all->work, block), block->seq + 1);
-    if (is_as_large_as_loss(all, block))
-        return true;
+    if (is_as_large_as_loss(all, block)) /* the second is that of the softmax */
+        return !all->entropy || all->gradients++ != 1 || shrink(all, block, block->seq);
     if (!all->sure && levers_op_of_module(&all->dtypes, block) == LEVERS_OP_CONVOLUTION)
         return levers_cut(&all->edit, at, INT64_MIN, LEVERS_NEVER);
     return (all->sure && !halved) || shrink(all, block, block->seq);
@@ -341,7 +379,7 @@ static int change(struct autocast *all, bool sure)
     all->forward = NULL;
     for (size_t i = 0; i < step->count && done; i++) {
         const struct levers_block *block = &step->blocks[i];
-        int64_t slack = sure ? 0 : levers_slack_of(all->work, block);
+        int64_t slack = sure ? 0 : levers_slack_of(all->work, &all->dtypes, block);
         done = !slack || levers_extra(&all->edit, -slack, block->seq, block->end);
         if (!done || i < step->older || !is_of_step(block))
             continue;
@@ -396,13 +434,14 @@ int levers_autocast(struct levers_work *work)
         return err;
     err = levers_dtypes_read(work, &all.dtypes);
     if (err >= 0)
-        err = find_weights(&all);
+        err = levers_weights_read(work, &all.weights);
     if (err >= 0)
         err = find_losses(&all);
     if (err >= 0)
         err = try_autocast(&all);
     levers_dtypes_clear(&all.dtypes);
-    map_clear(&all.weights);
+    levers_weights_clear(&all.weights);
+    map_clear(&all.full);
     map_clear(&all.losses);
     map_clear(&all.halved);
     return err < 0 ? err : 0;

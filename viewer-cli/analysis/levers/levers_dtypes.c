@@ -7,7 +7,9 @@
 #include "mem.h"
 #include "query.h"
 
-enum { GRANULARITY = 512 };
+/* Of PyTorch's allocator: sizes are multiples of GRANULARITY; of a block above SPLIT less than that
+ * is not split off. */
+enum { GRANULARITY = 512, SPLIT = 1 << 20 };
 
 /* ---- what the helper said ---- */
 
@@ -44,6 +46,8 @@ static const struct named_op {
     {LEVERS_OP_CONVOLUTION,
      {"_conv_forward", "conv2d", "conv3d", "convtranspose1d", "convtranspose2d",
       "convtranspose3d"}},
+    {LEVERS_OP_LOOKUP, {"embedding"}},
+    {LEVERS_OP_PIECES, {"newgeluactivation", "newgelu", "new_gelu"}},
     {LEVERS_OP_FOLLOWS,
      {"relu",
       "relu6",
@@ -52,6 +56,7 @@ static const struct named_op {
       "gelu",
       "gelutanh",
       "geluactivation",
+      "quickgeluactivation",
       "silu",
       "siluactivation",
       "mish",
@@ -75,10 +80,11 @@ static const struct named_op {
       "pad"}},
     {LEVERS_OP_SOFTMAX, {"softmax", "log_softmax", "logsoftmax"}},
     {LEVERS_OP_NORM, {"layer_norm", "layernorm", "group_norm", "groupnorm", "rms_norm"}},
+    {LEVERS_OP_ENTROPY, {"cross_entropy", "crossentropyloss"}},
     {LEVERS_OP_LOSS,
-     {"cross_entropy", "crossentropyloss", "nll_loss", "nllloss", "mse_loss", "mseloss", "l1_loss",
-      "l1loss", "smooth_l1_loss", "smoothl1loss", "binary_cross_entropy_with_logits",
-      "bcewithlogitsloss", "kl_div", "kldivloss"}},
+     {"nll_loss", "nllloss", "mse_loss", "mseloss", "l1_loss", "l1loss", "smooth_l1_loss",
+      "smoothl1loss", "binary_cross_entropy_with_logits", "bcewithlogitsloss", "kl_div",
+      "kldivloss"}},
     {LEVERS_OP_RECURRENT, {"lstm", "gru", "rnn"}},
 };
 
@@ -97,6 +103,9 @@ static enum levers_op op_named(const char *function)
         if (levers_is_one_of(function, row->names, count_of(row->names)))
             return row->op;
     }
+    /* The layer around T5's attention adds the residual. */
+    if (ends_with(function, "LayerSelfAttention") || ends_with(function, "LayerCrossAttention"))
+        return LEVERS_OP_UNKNOWN;
     if (ends_with(function, "Attention") || ends_with(function, "attention_forward") ||
         ends_with(function, "_in_projection_packed"))
         return LEVERS_OP_ATTENTION;
@@ -162,15 +171,12 @@ static int op_of_site(struct levers_work *work, size_t at, enum levers_op *op)
     bool library = false, loss = false;
     int err = name_of(work->db, site, &name);
     *op = err >= 0 && name ? op_named(name) : LEVERS_OP_UNKNOWN;
-    if (err >= 0 && (*op == LEVERS_OP_LOSS || *op == LEVERS_OP_SOFTMAX))
+    if (err >= 0 && (*op == LEVERS_OP_LOSS || *op == LEVERS_OP_ENTROPY || *op == LEVERS_OP_SOFTMAX))
         err = query_read(work->db, library_sql, Q_IN(site), Q_OUT(Q_INT(library), Q_INT(loss)));
-    if (*op == LEVERS_OP_LOSS && loss)
+    if ((*op == LEVERS_OP_LOSS || *op == LEVERS_OP_ENTROPY) && loss)
         *op = LEVERS_OP_LOSS_CAST;
     if (*op == LEVERS_OP_SOFTMAX && library)
         *op = LEVERS_OP_UNKNOWN;
-    /* Written as several operations, of which a GPU's autocast has a power in float32. */
-    if (work->on_host && name && ends_with(name, "NewGELUActivation"))
-        *op = LEVERS_OP_FOLLOWS;
     if (*op == LEVERS_OP_ATTENTION)
         *op = op_of_attention(work, at, ends_with(name, "sdpa_attention_forward"));
     mem_free(name);
@@ -207,17 +213,77 @@ static int read_modules(struct levers_work *work, struct levers_dtypes *out)
     return query_end(&query);
 }
 
+/* Modules, and the class of the one around each. */
+static const char attends_sql[] =
+    "WITH inner_one AS MATERIALIZED"
+    "  (SELECT id, rtrim(path, replace(path, '.', '')) AS head FROM module)"
+    " SELECT i.id, m.class AS name FROM inner_one i JOIN module m ON m.path || '.' = i.head"
+    " WHERE m.class IS NOT NULL";
+
+static int read_attends(struct levers_work *work, struct levers_dtypes *out)
+{
+    const char *name;
+    int64_t id;
+    struct query query =
+        query_ask(work->db, attends_sql, Q_NOTHING, Q_OUT(Q_INT(id), Q_TEXT(name)));
+    while (query_next(&query))
+        if (op_named(name) == LEVERS_OP_ATTENTION && !map_put(&out->attends, (uint64_t)id, 1, NULL))
+            query_fail(&query, ERR_NOMEM);
+    return query_end(&query);
+}
+
+/* Each layer of a recurrent module, and each way that it goes, has one of these weights. */
+static const char layers_sql[] =
+    "SELECT m.id, count(DISTINCT t.name) AS layers FROM tag t"
+    "  JOIN module m ON m.path = substr(t.name, 1, instr(t.name, '.weight_hh_l') - 1)"
+    " WHERE instr(t.name, '.weight_hh_l') > 0 GROUP BY m.id";
+
+static int read_layers(struct levers_work *work, struct levers_dtypes *out)
+{
+    int64_t id, layers;
+    struct query query =
+        query_ask(work->db, layers_sql, Q_NOTHING, Q_OUT(Q_INT(id), Q_INT(layers)));
+    while (query_next(&query))
+        if (!map_put(&out->layers, (uint64_t)id, (uint64_t)layers, NULL))
+            query_fail(&query, ERR_NOMEM);
+    return query_end(&query);
+}
+
+/* Of what a step computes. */
+static int read_least(struct levers_work *work, struct levers_dtypes *out)
+{
+    const struct levers_step *step = &work->step;
+    for (size_t i = step->older; i < step->count && !work->on_host; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        uint64_t least = map_get(&out->least, (uint64_t)block->site);
+        if (block->site != GROUP_NONE && block->size > SPLIT && (uint64_t)block->size < least &&
+            levers_computes(&step->phases, block->seq) &&
+            !map_put(&out->least, (uint64_t)block->site, (uint64_t)block->size, NULL))
+            return ERR_NOMEM;
+    }
+    return 0;
+}
+
 int levers_dtypes_read(struct levers_work *work, struct levers_dtypes *out)
 {
     *out = (struct levers_dtypes){0};
     int err = read_sites(work, out);
-    return err < 0 ? err : read_modules(work, out);
+    if (err >= 0)
+        err = read_modules(work, out);
+    if (err >= 0)
+        err = read_attends(work, out);
+    if (err >= 0)
+        err = read_least(work, out);
+    return err < 0 ? err : read_layers(work, out);
 }
 
 void levers_dtypes_clear(struct levers_dtypes *dtypes)
 {
     map_clear(&dtypes->sites);
     map_clear(&dtypes->modules);
+    map_clear(&dtypes->attends);
+    map_clear(&dtypes->least);
+    map_clear(&dtypes->layers);
 }
 
 static enum levers_op op_in(const struct map *ops, int64_t key)
@@ -239,6 +305,12 @@ enum levers_op levers_op_of_module(const struct levers_dtypes *dtypes,
     return op_in(&dtypes->modules, block->module);
 }
 
+bool levers_attends(const struct levers_dtypes *dtypes, const struct levers_block *block)
+{
+    return block->module != GROUP_NONE &&
+           map_get(&dtypes->attends, (uint64_t)block->module) != MAP_NONE;
+}
+
 /* ---- bytes ---- */
 
 static int64_t round_up(const struct levers_work *work, int64_t bytes)
@@ -253,6 +325,19 @@ int64_t levers_half_of(const struct levers_work *work, const struct levers_block
 
 enum { RNN_LAYER = 8 << 20 };
 
+/* What a workspace of cuDNN's RNNs has in every dtype. */
+static int64_t rnn_constant(const struct levers_dtypes *dtypes, const struct levers_block *block,
+                            bool sure)
+{
+    const int64_t room = block->asked / RNN_LAYER;
+    uint64_t layers =
+        block->module == GROUP_NONE ? MAP_NONE : map_get(&dtypes->layers, (uint64_t)block->module);
+    int64_t count = layers != MAP_NONE && (int64_t)layers <= room ? (int64_t)layers
+                    : sure                                        ? room
+                                                                  : 1;
+    return count * RNN_LAYER;
+}
+
 int64_t levers_half_of_computed(const struct levers_work *work, const struct levers_dtypes *dtypes,
                                 const struct levers_block *block, bool sure)
 {
@@ -262,14 +347,20 @@ int64_t levers_half_of_computed(const struct levers_work *work, const struct lev
                             : levers_op_of_module(dtypes, block);
     if (!work->on_host && op == LEVERS_OP_RECURRENT && block->purpose == PURPOSE_WORKSPACE &&
         block->asked >= RNN_LAYER)
-        part.asked -= sure ? block->asked / RNN_LAYER * RNN_LAYER : RNN_LAYER;
+        part.asked -= rnn_constant(dtypes, block, sure);
     return levers_half_of(work, &part);
 }
 
-int64_t levers_slack_of(const struct levers_work *work, const struct levers_block *block)
+int64_t levers_slack_of(const struct levers_work *work, const struct levers_dtypes *dtypes,
+                        const struct levers_block *block)
 {
     int64_t slack = block->size - round_up(work, block->asked);
-    return slack > 0 ? slack : 0;
+    if (slack > 0)
+        return slack;
+    uint64_t least =
+        block->site == GROUP_NONE ? MAP_NONE : map_get(&dtypes->least, (uint64_t)block->site);
+    slack = least == MAP_NONE ? 0 : block->size - (int64_t)least;
+    return slack > 0 && slack < SPLIT ? slack : 0;
 }
 
 bool levers_is_like_parameter(const struct levers_work *work, const struct levers_block *block)

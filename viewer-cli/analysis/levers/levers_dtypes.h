@@ -22,16 +22,23 @@ enum levers_op {
     LEVERS_OP_ATTENTION,   /* likewise, without a weight of its own */
     LEVERS_OP_MATH,        /* attention in single operations, which PyTorch computes in float32 */
     LEVERS_OP_RECURRENT,   /* likewise, with all its weights */
+    LEVERS_OP_LOOKUP,      /* in a table: as the parameters are */
     LEVERS_OP_FOLLOWS,     /* as its input is */
+    LEVERS_OP_PIECES,      /* GELU as single operations: likewise, but a GPU's autocast has the
+                            * power among them in float32 */
     LEVERS_OP_NORM, /* of rows or groups: float32 on a GPU under autocast, as its input is else */
     LEVERS_OP_SOFTMAX,  /* likewise, and backward needs its output */
     LEVERS_OP_UPCASTS,  /* a norm that casts its input to float32 by itself */
     LEVERS_OP_LOSS,     /* float32 under autocast */
+    LEVERS_OP_ENTROPY,  /* likewise; a GPU's takes the softmax as its input is, and casts that */
     LEVERS_OP_LOSS_CAST /* the same, of a library that casts logits to float32 by itself */
 };
 
 struct levers_dtypes {         /* all zero is empty */
     struct map sites, modules; /* to enum levers_op */
+    struct map attends;        /* modules that are a part of attention */
+    struct map least;          /* sites, to the bytes of the smallest block above SPLIT */
+    struct map layers; /* recurrent modules, to their layers, twice where it goes both ways */
 };
 
 /* Of parameters and of graphs it is known that they have no other dtype than float32. 0 or an
@@ -46,13 +53,19 @@ enum levers_op levers_op_made(const struct levers_dtypes *dtypes, const struct l
 enum levers_op levers_op_of_module(const struct levers_dtypes *dtypes,
                                    const struct levers_block *block);
 
-/* What a block has less if its numbers have half the bytes: GPUs give bytes out by 512. And what it
- * has beyond what was asked for, because the rest of a segment was too small to be of use: with
- * blocks of other sizes it may not. */
-int64_t levers_slack_of(const struct levers_work *work, const struct levers_block *block);
+/* Of products one after the other there, each takes what attention was given. */
+bool levers_attends(const struct levers_dtypes *dtypes, const struct levers_block *block);
+
+/* What a block has beyond what was asked for, because the rest of a segment was too small to be of
+ * use: with blocks of other sizes it may not. Where it is not known what was asked for, it may be
+ * as little as another block of the same site has. */
+int64_t levers_slack_of(const struct levers_work *work, const struct levers_dtypes *dtypes,
+                        const struct levers_block *block);
+/* What a block has less if its numbers have half the bytes: GPUs give bytes out by 512. */
 int64_t levers_half_of(const struct levers_work *work, const struct levers_block *block);
 /* The same of what a program computes. A workspace of cuDNN's RNNs has 8 MiB for each layer and way
- * whatever the dtype is: for one at least; `sure`: for as many as there is room for. */
+ * whatever the dtype is. Where the layers are not known: for one at least; `sure`: for as many as
+ * there is room for. */
 int64_t levers_half_of_computed(const struct levers_work *work, const struct levers_dtypes *dtypes,
                                 const struct levers_block *block, bool sure);
 /* In backward, as large as a parameter: mostly its gradient. */
