@@ -8,7 +8,7 @@ import torch
 import torch.distributed
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.utils.checkpoint import checkpoint
 
 from switches import DEVICE, in_place, join_ranks, kind, parse
@@ -36,16 +36,19 @@ class Model(nn.Module):
 
 
 def main():
-    options = parse(["checkpoint", "fused_optimizer", "reshard_after_forward", "half_precision"],
+    options = parse(["checkpoint", "fused_optimizer", "reshard_after_forward", "half_precision",
+                     "mixed_precision"],
                     steps=4, batch=256, kept=0, blocks=4)
     join_ranks()
     torch.manual_seed(0)
     mesh = init_device_mesh(DEVICE, (torch.distributed.get_world_size(),))
     model = in_place(options, Model(options))
     again = options.reshard_after_forward or not options.kept
+    dtype = torch.bfloat16 if options.mixed_precision else None
+    policy = MixedPrecisionPolicy(param_dtype=dtype, reduce_dtype=dtype)
     for block in model.blocks:
-        fully_shard(block, mesh=mesh, reshard_after_forward=again)
-    fully_shard(model, mesh=mesh, reshard_after_forward=again)
+        fully_shard(block, mesh=mesh, mp_policy=policy, reshard_after_forward=again)
+    fully_shard(model, mesh=mesh, mp_policy=policy, reshard_after_forward=again)
     optimizer = torch.optim.Adam(model.parameters(), fused=options.fused_optimizer)
     for step in range(options.steps):
         optimizer.zero_grad()

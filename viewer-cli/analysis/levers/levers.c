@@ -46,6 +46,7 @@ const char *lever_name(enum lever_kind kind)
         [LEVER_CHUNKED_LOSS] = "chunked_loss",
         [LEVER_HALF_BATCH] = "half_batch",
         [LEVER_HALF_PRECISION] = "half_precision",
+        [LEVER_MIXED_PRECISION] = "mixed_precision",
         [LEVER_AUTOCAST] = "autocast",
         [LEVER_EXPANDABLE_SEGMENTS] = "expandable_segments",
         [LEVER_MAX_SPLIT_SIZE] = "max_split_size_mb",

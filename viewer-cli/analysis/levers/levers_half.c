@@ -1,6 +1,7 @@
 /*
- * A lever on the whole model: in bfloat16, so that parameters, gradients, optimizer state and what
- * is computed of them have half the bytes.
+ * Levers on the whole model: in bfloat16, so that parameters, gradients, optimizer state and what
+ * is computed of them have half the bytes; and of FSDP what is gathered and sent alone, with what
+ * is computed, while each rank's part stays in float32.
  *
  * Of some blocks that is sure, and of others only that they have no more than their bytes now: code
  * that casts to float32 by itself leaves no trace where all is float32. So two figures are
@@ -17,6 +18,7 @@ struct half {
     struct levers_work *work;
     struct levers_dtypes dtypes;
     bool small_states; /* of the optimizer: they have their own dtype already */
+    bool mixed;        /* parts of the ranks stay as they are */
     bool sure;         /* blocks that surely are, alone */
     struct map losses; /* bytes of logits that a library casts to float32 */
     struct levers_edit edit;
@@ -95,15 +97,16 @@ static bool halves(const struct half *half, size_t at)
     const struct levers_step *step = &half->work->step;
     const struct levers_block *block = &step->blocks[at];
     switch (block->purpose) {
-    case PURPOSE_PARAMETER:
-        return block->tagged || !half->sure;
-    case PURPOSE_GRADIENT:
-    case PURPOSE_BUCKET:
     case PURPOSE_GATHERED:
     case PURPOSE_COMMUNICATION:
         return true;
+    case PURPOSE_PARAMETER:
+        return !half->mixed && (block->tagged || !half->sure);
+    case PURPOSE_GRADIENT:
+    case PURPOSE_BUCKET:
+        return !half->mixed;
     case PURPOSE_OPTIMIZER_STATE:
-        return !half->small_states;
+        return !half->mixed && !half->small_states;
     case PURPOSE_LIBRARY:
         return false;
     case PURPOSE_COPY:
@@ -112,7 +115,7 @@ static bool halves(const struct half *half, size_t at)
     default:
         if (at < step->older && !levers_computes(&step->phases, block->seq))
             return block->tagged && !half->sure; /* buffers of the model, and what else there is */
-        return is_temporary(step, block) || computed_halves(half, block);
+        return (!half->mixed && is_temporary(step, block)) || computed_halves(half, block);
     }
 }
 
@@ -197,15 +200,10 @@ static int find_least(struct half *half, int64_t *bytes)
     return err;
 }
 
-static int try_half(struct half *half)
+static int try_half(struct half *half, struct levers_words *words)
 {
     struct levers_work *work = half->work;
-    struct levers_words words = {
-        .kind = LEVER_HALF_PRECISION, .changes = true, .anew = true, .site = LEVERS_NONE};
     int64_t least, highest = 0;
-    words.before = levers_in_loop(work->loop, words.kind,
-                                  "model.to(torch.bfloat16): parameters, gradients, optimizer "
-                                  "state and activations in 16 bits");
     int err = find_least(half, &least);
     if (err >= 0)
         err = change(half, false);
@@ -213,10 +211,35 @@ static int try_half(struct half *half)
         err = levers_highest(&work->step, &half->edit, &highest, NULL);
     int64_t most = work->step.highest - highest;
     /* A GPU's allocator may leave more at the end of a block of another size than of this one. */
-    words.at_most = !work->on_host || most - least > most / 100;
+    words->at_most = half->mixed || !work->on_host || most - least > most / 100;
     if (err >= 0 && least >= most / 2)
-        err = levers_try(work, &half->edit, &words);
+        err = levers_try(work, &half->edit, words);
+    levers_edit_clear(&half->edit);
     return err;
+}
+
+static int try_whole(struct half *half)
+{
+    struct levers_words words = {
+        .kind = LEVER_HALF_PRECISION, .changes = true, .anew = true, .site = LEVERS_NONE};
+    words.before = levers_in_loop(half->work->loop, words.kind,
+                                  "model.to(torch.bfloat16): parameters, gradients, optimizer "
+                                  "state and activations in 16 bits");
+    half->mixed = false;
+    return try_half(half, &words);
+}
+
+static int try_mixed(struct half *half)
+{
+    struct levers_words words = {
+        .kind = LEVER_MIXED_PRECISION,
+        .changes = true,
+        .site = LEVERS_NONE,
+        .before = "fully_shard(..., mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16)) "
+                  "(FSDP1: mixed_precision=MixedPrecision(param_dtype=torch.bfloat16)): what is "
+                  "gathered, sent and computed in 16 bits, each rank's part in float32"};
+    half->mixed = true;
+    return half->work->shards ? try_half(half, &words) : 0;
 }
 
 int levers_half_precision(struct levers_work *work)
@@ -232,8 +255,9 @@ int levers_half_precision(struct levers_work *work)
     if (err >= 0)
         err = find_losses(&half);
     if (err >= 0)
-        err = try_half(&half);
-    levers_edit_clear(&half.edit);
+        err = try_whole(&half);
+    if (err >= 0)
+        err = try_mixed(&half);
     levers_dtypes_clear(&half.dtypes);
     map_clear(&half.losses);
     return err < 0 ? err : 0;
