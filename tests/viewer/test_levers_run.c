@@ -20,6 +20,8 @@ static const struct lever *find(const struct levers *levers, enum lever_kind kin
 }
 
 /* The largest of its kind, all zero if there is none; texts are of no use behind it. */
+static char last_text[200]; /* of the lever that was asked for last */
+
 static struct lever lever_of(const struct script *script, const char *sql, enum lever_kind kind)
 {
     struct levers levers;
@@ -32,6 +34,7 @@ static struct lever lever_of(const struct script *script, const char *sql, enum 
     CHECK(levers_is_valid(&levers));
     if (find(&levers, kind))
         out = *find(&levers, kind);
+    snprintf(last_text, sizeof last_text, "%s", out.text ? out.text : "");
     out.next_phase = out.text = out.site_text = NULL;
     levers_clear(&levers);
     peak_clear(&peak);
@@ -225,6 +228,10 @@ TEST(states_of_eight_bits_are_estimated)
     struct lever lever = lever_of(&script, "", LEVER_EIGHT_BIT_STATES);
     CHECK(lever.bytes > MIB(59) && lever.bytes < MIB(60));
     CHECK(lever.estimated);
+    CHECK(strstr(last_text, ".AdamW8bit(") != NULL);
+    lever_of(&script, "UPDATE string SET text='SGD._init_group' WHERE id=6",
+             LEVER_EIGHT_BIT_STATES);
+    CHECK(strstr(last_text, ".SGD8bit(") != NULL);
     CHECK_INT(lever_of(&script, "", LEVER_NO_STATES).bytes, MIB(80));
     CHECK_INT(lever_of(&script, "", LEVER_SHARD_STATES).bytes, 0); /* of one parameter */
 }

@@ -1,8 +1,11 @@
 /*
  * Levers on the state that an optimizer keeps: fewer bytes of it, another place, or none.
  */
+#include <stdio.h>
+
 #include "error.h"
 #include "levers_work.h"
+#include "query.h"
 
 /* Eight bits for 32, and a float for each 256 of them; small tensors are left as they are. */
 static int64_t of_eight_bits(const struct levers_step *step, const struct levers_block *block)
@@ -47,17 +50,54 @@ static int try_offload_shards(struct levers_work *work)
     return levers_try_scaled(work, offloaded_shards, &words);
 }
 
+/* ---- 8 bits ---- */
+
+/* Which optimizer makes a state: functions of PyTorch's. */
+static const char class_sql[] =
+    "SELECT coalesce(max(CASE WHEN n.text LIKE 'SGD.%' OR n.text LIKE '\\_%\\_sgd' ESCAPE '\\' "
+    "THEN 1"
+    "  WHEN n.text LIKE 'RMSprop.%' THEN 2 WHEN n.text LIKE 'Adagrad.%' THEN 3 END), 0) AS class"
+    "  FROM site s JOIN frame f ON f.id = s.frame JOIN string n ON n.id = f.function"
+    " WHERE s.site = ?1";
+
+/* Of the largest state; Adam where no other is known. */
+static int read_class(struct levers_work *work, int64_t *class)
+{
+    const struct levers_step *step = &work->step;
+    const struct levers_block *largest = NULL;
+    *class = 0;
+    for (size_t i = 0; i < step->count; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        if (block->purpose == PURPOSE_OPTIMIZER_STATE && block->site != GROUP_NONE &&
+            (!largest || block->size > largest->size))
+            largest = block;
+    }
+    return largest ? query_read(work->db, class_sql, Q_IN(largest->site), Q_OUT(Q_INT(*class))) : 0;
+}
+
+static int try_eight_bits(struct levers_work *work)
+{
+    static const char *const classes[] = {"AdamW", "SGD", "RMSprop", "Adagrad"};
+    char text[80];
+    struct levers_words words = {
+        .kind = LEVER_EIGHT_BIT_STATES, .estimated = true, .changes = true, .site = LEVERS_NONE};
+    int64_t class = 0;
+    bool reduced = false;
+    int err = levers_has_reduced_states(work, &reduced);
+    if (err >= 0)
+        err = read_class(work, &class);
+    if (err < 0 || reduced || (work->shards && class)) /* torchao has Adam's */
+        return err;
+    snprintf(text, sizeof text, "%s.optim.%s8bit(...): optimizer state in 8 bits",
+             work->shards ? "torchao" : "bitsandbytes", classes[class]);
+    words.before = class ? text : levers_in_loop(work->loop, words.kind, text);
+    return levers_try_scaled(work, of_eight_bits, &words);
+}
+
 int levers_states(struct levers_work *work)
 {
     struct levers_words words = {.estimated = true, .site = LEVERS_NONE, .changes = true};
-    words.kind = LEVER_EIGHT_BIT_STATES;
-    words.before = work->shards ? "torchao.optim.AdamW8bit(...): optimizer state in 8 bits"
-                                : "bitsandbytes.optim.AdamW8bit(...): optimizer state in 8 bits";
-    words.before = levers_in_loop(work->loop, words.kind, words.before);
-    bool reduced = false;
-    int err = levers_has_reduced_states(work, &reduced);
-    if (err >= 0 && !reduced)
-        err = levers_try_scaled(work, of_eight_bits, &words);
+    int err = try_eight_bits(work);
     words.kind = LEVER_NO_STATES;
     words.before = levers_in_loop(
         work->loop, words.kind, "an optimizer without state, as torch.optim.SGD(..., momentum=0)");
