@@ -125,7 +125,7 @@ static const char *own_limit_text(char text[160], const struct oom *oom)
 {
     char time[HUMAN_MAX];
     bool space = oom->wall == HOST_WALL_ADDRESS_SPACE;
-    snprintf(text, 160, "%s, set by the program itself after %s (resource.setrlimit)",
+    snprintf(text, 160, "%s, set by the program itself after %s (setrlimit): raise it",
              space ? "RLIMIT_AS" : "RLIMIT_DATA", human_ns(time, oom->wall_ns));
     return text;
 }

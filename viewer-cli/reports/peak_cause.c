@@ -13,7 +13,7 @@ static const char *const kept_by[PURPOSES] = {
     [PURPOSE_PARAMETER] = "the model",          [PURPOSE_COPY] = "EMA or frozen",
     [PURPOSE_GATHERED] = "while a layer runs",  [PURPOSE_GRADIENT] = "kept until zero_grad",
     [PURPOSE_OPTIMIZER_STATE] = "always kept",  [PURPOSE_BUCKET] = "always kept",
-    [PURPOSE_COMMUNICATION] = "of collectives", [PURPOSE_HELD] = "a variable refers to them",
+    [PURPOSE_COMMUNICATION] = "between ranks",  [PURPOSE_HELD] = "a variable refers to them",
     [PURPOSE_ACTIVATION] = "kept for backward", [PURPOSE_INPUT] = "the batches",
     [PURPOSE_LIBRARY] = "always kept",
 };
@@ -120,8 +120,10 @@ static void put_why(const struct cause *cause, enum purpose kind, bool places, s
         buf_print(out, " (%s)", kept_by[kind]);
 }
 
-static const char *name_of(const struct cause *cause, enum purpose kind)
+static const char *name_of(const struct cause *cause, enum purpose kind, bool brief)
 {
+    if (brief && (kind == PURPOSE_COMMUNICATION || kind == PURPOSE_GATHERED))
+        return kind == PURPOSE_GATHERED ? "gathered" : "communication";
     const char *other = kind == PURPOSE_OTHER ? peak_other_name(cause->part) : NULL;
     return other ? other : plot_bar_name(kind);
 }
@@ -131,6 +133,7 @@ enum { KINDS = 2 };
 struct detail {         /* of the line */
     bool reason[KINDS]; /* of each of the kinds */
     bool places;
+    bool brief; /* names, as in the table of holders */
 };
 
 /* "cause: activations 57 % (kept for backward), workspace 16 % (temporary: model.head)" */
@@ -141,7 +144,7 @@ static void put_line(const struct cause *cause, const struct detail *detail, str
         enum purpose kind = find_kind(cause->bytes, rank);
         if (kind == PURPOSES)
             return;
-        buf_print(out, "%s%s %.0f %%", rank ? ", " : "cause: ", name_of(cause, kind),
+        buf_print(out, "%s%s %.0f %%", rank ? ", " : "cause: ", name_of(cause, kind, detail->brief),
                   (double)cause->bytes[kind] / whole * 100);
         if (detail->reason[rank])
             put_why(cause, kind, detail->places, out);
@@ -165,8 +168,9 @@ static bool is_of_use(const struct cause *cause, const struct detail *detail)
 static void put_fitting(const struct cause *cause, unsigned width, struct buf *out)
 {
     static const struct detail details[] = {
-        {{true, true}, true},  {{true, false}, true},  {{true, true}, false},
-        {{false, true}, true}, {{true, false}, false}, {{false, false}, false},
+        {{true, true}, true, false},    {{true, false}, true, false}, {{true, true}, false, false},
+        {{true, true}, false, true},    {{false, true}, true, false}, {{true, false}, false, false},
+        {{false, false}, false, false},
     };
     bool fits = false;
     for (size_t i = 0; i < sizeof details / sizeof *details && !fits; i++) {

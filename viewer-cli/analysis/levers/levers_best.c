@@ -34,12 +34,21 @@ static bool is_free(const struct lever *lever)
            !lever->changes && !costs(lever->kind);
 }
 
+/* Of those that change the training's numbers: FSDP's mixed precision is what its users do, and an
+ * optimizer without state is another training. */
+static int strangeness(const struct lever *lever)
+{
+    return lever->kind == LEVER_NO_STATES ? 2 : lever->kind == LEVER_MIXED_PRECISION ? 0 : 1;
+}
+
 /* One that leaves the training's numbers as they are stands before one that does not, and a
  * promise before a bound of the same size. */
 static bool is_better(const struct lever *lever, const struct lever *best)
 {
     if (best && lever->changes != best->changes)
         return best->changes;
+    if (best && lever->changes && strangeness(lever) != strangeness(best))
+        return strangeness(lever) < strangeness(best);
     if (best && levers_worth(lever) == levers_worth(best))
         return levers_is_bound(best) && !levers_is_bound(lever);
     return !best || levers_worth(lever) > levers_worth(best);

@@ -235,9 +235,9 @@ static int try_mixed(struct half *half)
         .kind = LEVER_MIXED_PRECISION,
         .changes = true,
         .site = LEVERS_NONE,
-        .before = "fully_shard(..., mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16)) "
-                  "(FSDP1: mixed_precision=MixedPrecision(param_dtype=torch.bfloat16)): what is "
-                  "gathered, sent and computed in 16 bits, each rank's part in float32"};
+        .before = "fully_shard(..., mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16)): "
+                  "what is gathered, sent and computed in 16 bits, each rank's part in float32 "
+                  "(FSDP1: mixed_precision=MixedPrecision(param_dtype=torch.bfloat16))"};
     half->mixed = true;
     return half->work->shards ? try_half(half, &words) : 0;
 }
