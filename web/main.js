@@ -154,10 +154,24 @@ class Page {
     this.redraw();
   }
 
+  // At once, for what is printed is not drawn by a later frame.
   redraw() {
-    for (const line of this.lines) line.ask();
-    dispatchEvent(new Event('resize'));
+    for (const line of this.lines) line.draw();
     for (const chart of this.host.querySelectorAll('#segments .chart')) chart.dispatchEvent(new Event('redraw'));
+  }
+
+  // Paper is light, whatever the screen is.
+  onPaper(begins) {
+    const root = document.documentElement;
+    if (begins) {
+      this.theme = root.dataset.theme;
+      root.dataset.theme = 'light';
+    } else if (this.theme) {
+      root.dataset.theme = this.theme;
+    } else {
+      delete root.dataset.theme;
+    }
+    this.redraw();
   }
 
   limit() {
@@ -284,7 +298,8 @@ function start() {
     }));
     // For tests and for who wants to look: nothing of the page needs it.
     window.tidemark = { page, shown };
-    addEventListener('beforeprint', () => shown.redraw());
+    addEventListener('beforeprint', () => shown.onPaper(true));
+    addEventListener('afterprint', () => shown.onPaper(false));
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => shown.redraw());
   } catch (error) {
     host.replaceChildren(make('p', { class: 'wait' }, 'This page cannot be read: ' + error.message));

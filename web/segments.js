@@ -37,6 +37,7 @@ class SegmentMap {
     this.tip = make('div', { class: 'tip', hidden: true });
     this.host = make('div', { class: 'chart' }, this.canvas, this.tip);
     new ResizeObserver(() => this.draw()).observe(this.host);
+    this.host.addEventListener('redraw', () => this.draw());
     this.host.addEventListener('pointermove', (event) => this.point(event));
     this.host.addEventListener('pointerleave', () => {
       this.tip.hidden = true;

@@ -215,6 +215,33 @@ class Pages(unittest.TestCase):
         paper = base64.b64decode(page.ask("Page.printToPDF", printBackground=True)["data"])
         self.assertTrue(paper.startswith(b"%PDF") and len(paper) > 10000)
 
+    # Paper is light, the drawings too, if the screen is dark, be it by its own choice or by the button.
+    def test_paper_is_light(self):
+        seen = """(() => { const canvas = document.querySelector('%s canvas');
+          const [r, g, b] = canvas.getContext('2d').getImageData(%s).data;
+          return { chart: r + g + b, card: getComputedStyle(document.querySelector('section')).color }; })()"""
+        for path in self.recordings:
+            page = self.opened(self.made(path), dark=True)
+            places = [(".over-time", "2, 2, 1, 1")]
+            if page.js("!!document.querySelector('#segments canvas')"):
+                # The first segment's, where no block lies, if there is such a place.
+                hole = page.js("""(() => { const canvas = document.querySelector('#segments canvas'), g = canvas.getContext('2d');
+                  for (let y = 1; y < canvas.height; y += 17) for (let x = 0; x < canvas.width; x++)
+                    if (g.getImageData(x, y, 1, 1).data.join() === '48,60,74,255') return x + ', ' + y + ', 1, 1';
+                  return null; })()""")
+                places += [("#segments", hole)] if hole else []
+            for pressed in (False, True):
+                if pressed:
+                    page.js("document.querySelector('header button').click(); document.querySelector('header button').click()")
+                for place in places:
+                    dark = page.js(seen % place)
+                    page.js("dispatchEvent(new Event('beforeprint'))")
+                    paper = page.js(seen % place)
+                    page.js("dispatchEvent(new Event('afterprint'))")
+                    self.assertGreater(paper["chart"], dark["chart"] + 300, (path, place))
+                    self.assertEqual(paper["card"], "rgb(22, 32, 44)")
+                    self.assertEqual(page.js(seen % place), dark)
+
     def test_hostile_names_do_nothing(self):
         path = os.path.join(self.folder.name, "hostile.db")
         subprocess.run([MAKE_FIXTURE, path, os.path.join(DATA, "torch.sql")], check=True)
