@@ -1,7 +1,7 @@
 // Growth from step to step, and what steps leave behind: what `leaks` says.
 import { bytes, delta, plural } from './format.js';
 import { draw, make, table } from './dom.js';
-import { rowsOf } from './summary.js';
+import { ofWhich, rowsOf } from './summary.js';
 
 const CHART_WIDTH = 900; // less on a narrow screen, so that its texts keep their size
 const CHART_HEIGHT = 150;
@@ -51,7 +51,7 @@ function leaks(view) {
 export function growth(view, pick) {
   const steps = view.scope.steps;
   if (steps.length < 2) return null;
-  return make('section', { id: 'growth' }, make('h2', {}, 'From step to step'),
+  return make('section', { id: 'growth' }, make('h2', {}, 'From step to step' + ofWhich(view)),
     make('p', { class: 'hint' }, make('span', { class: 'dot', style: { background: '#e2622c' } }), 'highest value of ' + (view.scope.stepsEach > 1 ? 'each ' + view.scope.stepsEach + ' steps' : 'each step') + '   ',
       make('span', { class: 'dot', style: { background: '#3f8fd0' } }), 'left as it ended'),
     chart(view, steps, pick), make('h3', {}, 'What steps leave behind'), leaks(view));

@@ -5,7 +5,7 @@ import { fromBase64, readPage } from './read.js';
 import { Moments, Names } from './state.js';
 import { Axis } from './axis.js';
 import { grouped, hasModules } from './groups.js';
-import { about, ladder, notes, summary } from './summary.js';
+import { about, ladder, notes, ofWhich, summary } from './summary.js';
 import { Timeline } from './timeline.js';
 import { MomentPanel } from './moment.js';
 import { growth } from './growth.js';
@@ -202,11 +202,11 @@ class Page {
   }
 
   tools(which, line) {
-    const view = this.view(which), several = this.page.recordings.length > 1;
+    const view = this.view(which);
     const ways = [{ value: 'kind', text: 'Kind' }, hasModules(view) ? { value: 'module', text: 'Module' } : null,
       { value: 'phase', text: 'Phase', title: 'The phase in which a block was allocated' }].filter(Boolean);
     const known = view.scope.course.columns.some((column) => column.reserved !== null);
-    return make('div', { class: 'bar-row' }, make('h2', {}, 'Memory over time' + (several ? ' – ' + (which ? 'B: ' : 'A: ') + this.page.recordings[which].name : '')),
+    return make('div', { class: 'bar-row' }, make('h2', {}, 'Memory over time' + ofWhich(view)),
       make('div', { class: 'grow' }),
       choice('Stacked by', ways, this.by, (by) => this.turnGroups(by)),
       known ? make('button', { type: 'button', 'aria-pressed': String(this.reserved), title: 'The dashed line: bytes that the allocator took from the driver',

@@ -2,7 +2,7 @@
 // holes empty.
 import { bytes, percent, plural } from './format.js';
 import { dot, make, PURPOSE_COLOURS } from './dom.js';
-import { rowsOf } from './summary.js';
+import { ofWhich, rowsOf } from './summary.js';
 
 const TAPE_ROW = 13;
 const TAPE_GAP = 4;
@@ -87,7 +87,7 @@ export function segments(view) {
   if (!map.known || !map.segments.length || !frag) return null;
   const causes = rowsOf(view, 'frag', 'causes').filter((row) => row.bytes !== 0);
   const pins = rowsOf(view, 'frag', 'pins').slice(0, 5);
-  return make('section', { id: 'segments' }, make('h2', {}, 'Segments at the peak: ' + bytes(frag.reserved) + ' reserved'),
+  return make('section', { id: 'segments' }, make('h2', {}, 'Segments at the peak: ' + bytes(frag.reserved) + ' reserved' + ofWhich(view)),
     make('p', { class: 'hint', 'data-bytes': frag.inactive_split }, bytes(frag.inactive_split) + ' of it (' + percent(frag.fragmentation) +
       ') are holes beside blocks that live: inactive split / reserved. The largest hole is ' + bytes(frag.largest_hole) + '.'),
     new SegmentMap(view).host,

@@ -8,6 +8,12 @@ export function rowsOf(view, report, table) {
   return rows.filter((row) => row.process === view.scope.process && row.device === view.scope.device);
 }
 
+// Which of two recordings a part is about, where there are two.
+export function ofWhich(view) {
+  const all = view.page.recordings, which = all.indexOf(view.recording);
+  return all.length > 1 ? ' – ' + 'AB'[which] + ': ' + view.recording.name : '';
+}
+
 function where(row) {
   const phase = row.phase_path || row.phase;
   const step = row.step === null || row.step === undefined ? '' : 'step ' + row.step;
@@ -20,7 +26,7 @@ function verdict(view, peak) {
   const used = ladder && ladder.bytes !== null ? '; the device had ' + bytes(ladder.bytes) + ' in use' : '';
   const reserved = peak.reserved === null || peak.reserved === undefined ? '' : ', ' + bytes(peak.reserved) + ' reserved';
   return make('p', { class: 'verdict', id: 'verdict', 'data-bytes': peak.allocated },
-    'Peak: ' + bytes(peak.allocated) + ' on ' + view.scope.device, where(peak) ? ' in ' + where(peak) : '',
+    'Peak: ' + bytes(peak.allocated) + ' on ' + view.scope.device, where(peak) ? ' in ' + where(peak) : '', ofWhich(view),
     make('br'), make('small', {}, 'reached ' + duration(peak.at_ns) + ' after the start, held by ' +
       plural(peak.live_blocks, 'block') + reserved + used));
 }
@@ -95,7 +101,7 @@ export function ladder(view) {
   const rows = rowsOf(view, 'peak', 'ladder').filter((row) => row.bytes !== null);
   if (rows.length < 2) return null;
   const most = Math.max(...rows.map((row) => row.bytes));
-  return make('section', { id: 'ladder' }, make('h2', {}, 'From requested bytes to device memory in use'),
+  return make('section', { id: 'ladder' }, make('h2', {}, 'From requested bytes to device memory in use' + ofWhich(view)),
     make('p', { class: 'hint' }, 'At the peak. Lines that no source reported are left out.'),
     make('div', { class: 'scroll' }, make('table', {}, make('tbody', {}, rows.map((row) => make('tr', {},
       make('td', {}, row.quantity), make('td', { class: 'n' }, bytes(row.bytes)),

@@ -162,6 +162,12 @@ class Pages(unittest.TestCase):
         change = next(row["change"] for row in said["tables"]["change"] if row["quantity"] == "allocated")
         self.assertEqual(page.js("Number(document.querySelector('#compare .verdict').dataset.bytes)"), change)
         self.assertEqual(page.js("document.querySelectorAll('.over-time').length"), 2)
+        # No figure without the recording that it is of.
+        said = page.js("['#verdict', '#growth h2', '#ladder h2', '#segments h2', '.over-time h2'].flatMap((part) =>"
+                       " [...document.querySelectorAll(part)].map((one) => one.textContent))")
+        self.assertGreater(len(said), 2)
+        for text in said:
+            self.assertRegex(text, "– (A: before.db|B: after.db)")
         self.check_quiet(page)
         if PICTURES:
             page.picture(os.path.join(PICTURES, "two.png"), whole=True)
