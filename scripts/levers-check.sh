@@ -4,7 +4,7 @@
 # (build/levers-check); the table is printed, and is in OUT/summary.txt. samples/levers/compare.py says
 # when a promise is kept. Exit status: 0 all were, 1 one was not, or a program failed, 2 usage.
 #
-# TIDEMARK_PYTHON is an interpreter with torch, transformers, lightning and accelerate (python3);
+# TIDEMARK_PYTHON is an interpreter with torch, transformers, lightning, accelerate and bitsandbytes (python3);
 # TIDEMARK_PROGRAMS names programs of the list below, TIDEMARK another command. With TIDEMARK_REUSE=1
 # recordings that are in OUT already are not made again. With TIDEMARK_REHEARSE=1 the programs are
 # rehearsed on the GPU TIDEMARK_GPU_PROFILE (a100-40gb), for which PyTorch has to be built for CUDA.
