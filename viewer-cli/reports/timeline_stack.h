@@ -1,8 +1,6 @@
 /*
- * timeline_stack.h - the processes of one device over time, one upon the other: what together fills
- * it. Each column shows the moment at which they had the most allocated together, of the moments at
- * which the view timeline has a row of one of them; a process that has ended has nothing. Above
- * them a line shows what the device itself had in use, where it was sampled.
+ * timeline_stack.h - the processes of one device over time, one upon the other, each with a letter
+ * and a colour (course_together.h); above them a line shows what the device itself had in use.
  */
 #ifndef TIDEMARK_VIEWER_TIMELINE_STACK_H
 #define TIDEMARK_VIEWER_TIMELINE_STACK_H
