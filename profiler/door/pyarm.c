@@ -5,6 +5,7 @@
  *     tidemark_py_arm     armed, asleep; asks the main thread to pause
  *     tidemark_py_paused  until the main thread waits, out of Python, without the GIL
  *     tidemark_py_lived   what lives, as far as Python can tell (python/tidemark/_attach.py)
+ *     tidemark_py_noted   whether libc10 reported a block that came just now
  *     tidemark_py_let     the main thread goes on, and from now on a recorder is looked for
  *
  * The main thread pauses so that what Python's objects hold does not change, nor is held longer,
@@ -32,6 +33,7 @@ EXPORT const char *tidemark_py_arm(const char *name);
 EXPORT int tidemark_py_paused(void);
 EXPORT void tidemark_py_lived(uint64_t addr, uint64_t bytes, int32_t kind, int32_t index,
                               uint64_t stream);
+EXPORT int tidemark_py_noted(uint64_t addr);
 EXPORT void tidemark_py_let(void);
 
 /* A futex. NOT_ASKED --arm--> ASKED --the main thread comes--> WAITS --let, or in time--> OVER */
@@ -105,6 +107,12 @@ void tidemark_py_lived(uint64_t addr, uint64_t bytes, int32_t kind, int32_t inde
     const struct arena_heap heap = {.device_kind = kind, .device_index = index, .stream = stream};
     if (census_is_kept())
         census_lived(addr, bytes, &heap);
+}
+
+int tidemark_py_noted(uint64_t addr)
+{
+    uint64_t bytes;
+    return census_is_kept() && census_look(addr, &bytes) == CENSUS_NOTED;
 }
 
 void tidemark_py_let(void)

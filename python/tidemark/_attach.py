@@ -1,5 +1,6 @@
-"""Executed in a program to which Tidemark was attached (`tidemark attach`), once, by a thread of its own
-while the main thread pauses (pyarm.c): tells `library` what lives already, as far as Python knows it.
+"""Executed in a program to which Tidemark was attached (`tidemark attach`), by a thread of its own. The
+`first` time, while the main thread pauses (pyarm.c), it tells `library` what lives already, as far as Python
+knows it. It leaves `deaf`: whether blocks of the CPU are not reported.
 
 What only autograd holds, in the middle of a step, no object of Python leads to: such blocks of the CPU
 stay unknown, and so does that they go. Blocks of the CPU that go and were told here are seen by the
@@ -63,15 +64,30 @@ def tell(library, torch):
         pass
 
 
-def attach(library):
-    torch = sys.modules.get("torch")
+def is_deaf(library, torch):
+    """By a block that comes now: calls inside of a libc10 may be bound so that nobody can take their place,
+    and a program may have an allocator of its own."""
+    noted = library.tidemark_py_noted
+    noted.argtypes = [ctypes.c_uint64]
+    try:
+        block = torch.empty(64, dtype=torch.uint8, device="cpu")
+        return not noted(block.untyped_storage().data_ptr())
+    except Exception:  # not known, then
+        return False
+
+
+def attach(library, torch):
     while not library.tidemark_py_paused():
         time.sleep(0.001)
     try:
-        if torch is not None and hasattr(torch, "Tensor"):
+        if torch is not None:
             tell(library, torch)
     finally:
         library.tidemark_py_let()
 
 
-attach(library)  # noqa: F821
+known = sys.modules.get("torch")
+known = known if hasattr(known, "Tensor") else None  # in the middle of its import
+if first:  # noqa: F821
+    attach(library, known)  # noqa: F821
+deaf = known is not None and is_deaf(library, known)  # noqa: F821

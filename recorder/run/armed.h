@@ -23,6 +23,7 @@ struct armed {
     uint64_t start_time; /* with the pid the process's identity */
     char socket[ARMED_NAME], key[ARMED_NAME];
     bool attached;   /* it was not started to be recorded: see attach.h */
+    bool deaf;       /* attached: its blocks of the CPU are reported to nobody */
     uint64_t for_ns; /* how long it is recorded; 0: until somebody says so, or it ends */
 };
 

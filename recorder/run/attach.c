@@ -2,17 +2,18 @@
 #include "attach.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "attach_helper.h"
+#include "attach_site.h"
+#include "attach_stop.h"
 #include "clock.h"
+#include "error.h"
 #include "hello.h"
 #include "hello_server.h"
 #include "process.h"
@@ -20,11 +21,17 @@
 #define ANSWER_NS (60 * NS_PER_S)
 #define LONG_NS (5 * NS_PER_S)
 #define LOOK_MS 20
-#define ANSWER_MAX 512
+#define NOTHING "/dev/null" /* a script that nobody can change */
+#define OPENED_NS 200000000 /* from the name of a script to its file: microseconds */
 
-/* The folder and what is in it. Both belong to the user who runs the program, and this command. */
-struct site {
-    char folder[64], script[96], answer[96];
+/* What is being done to the program. */
+struct attaching {
+    const struct attach *attach;
+    struct armed *armed;
+    struct buf *why;
+    struct attach_site site;
+    struct attach_stop stop;
+    char interpreter[4096];
     bool awaited; /* the program may come to the script yet */
 };
 
@@ -141,151 +148,187 @@ static const char script_begin[] =
     "    arm.restype = ctypes.c_char_p\n"
     "    arm.argtypes = [ctypes.c_char_p]\n"
     "    got = arm(name)\n"
-    "    if got == name:\n"
-    "        exec(code, {'library': library})\n"
-    "    text = b'armed ' + got if got else b'recorded'\n"
+    "    if got:\n"
+    "        scope = {'library': library, 'first': got == name}\n"
+    "        exec(code, scope)\n"
+    "        text = (b'deaf ' if scope['deaf'] else b'armed ') + got\n"
+    "    else:\n"
+    "        text = b'recorded'\n"
     "except BaseException as error:\n"
     "    text = b'failed ' + str(error).encode()\n"
-    "with open(answer + b'.new', 'wb') as file:\n"
-    "    file.write(text + bytes([10]))\n"
-    "os.rename(answer + b'.new', answer)\n"
+    "try:\n"
+    "    with open(answer + b'.new', 'wb') as file:\n"
+    "        file.write(text + bytes([10]))\n"
+    "    os.rename(answer + b'.new', answer)\n"
+    "except OSError:\n"
+    "    pass\n"
     "''', {'guest': ";
 
-static bool write_script(const struct site *site, const char *guest, const char *helper,
-                         const char *name)
+static bool write_script(const struct attaching *attaching)
 {
     struct buf text = {0};
     buf_text(&text, script_begin);
-    put_bytes(&text, guest);
+    put_bytes(&text, attaching->attach->guest);
     buf_text(&text, ", 'helper': ");
-    put_bytes(&text, helper);
+    put_bytes(&text, attaching->attach->helper);
     buf_text(&text, ", 'name': ");
-    put_bytes(&text, name);
+    put_bytes(&text, attaching->armed->socket);
     buf_text(&text, ", 'answer': ");
-    put_bytes(&text, site->answer);
+    put_bytes(&text, attaching->site.answer);
     buf_text(&text, "}))\n");
-    int fd = open(site->script, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     bool written =
-        fd >= 0 && !text.broken && write(fd, buf_string(&text), text.count) == (ssize_t)text.count;
-    if (fd >= 0)
-        written = close(fd) == 0 && written;
+        !text.broken && attach_site_write(&attaching->site, buf_string(&text), text.count);
     buf_clear(&text);
     return written;
 }
 
-/* A script that the program may still come to does nothing from now on, and stays: else somebody
- * could put another one there. */
-static void clear_site(const struct site *site)
+static bool make_site(struct attaching *attaching)
 {
-    if (site->awaited) {
-        int fd = open(site->script, O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOFOLLOW);
-        if (fd >= 0)
-            close(fd);
-        return;
-    }
-    unlink(site->script);
-    unlink(site->answer);
-    rmdir(site->folder);
-}
-
-static bool make_site(struct site *site, const struct attach *attach, const char *name)
-{
-    *site = (struct site){.folder = "/tmp/tidemark-attach-XXXXXX"};
-    if (!mkdtemp(site->folder))
+    if (!attach_site_make(&attaching->site, attaching->armed))
         return false;
-    snprintf(site->script, sizeof site->script, "%s/attach.py", site->folder);
-    snprintf(site->answer, sizeof site->answer, "%s/answer", site->folder);
-    if (write_script(site, attach->guest, attach->helper, name))
+    if (write_script(attaching))
         return true;
     int failed = errno;
-    clear_site(site);
+    attach_site_remove(&attaching->site);
     errno = failed;
     return false;
 }
 
-/* ---- the answer ---- */
-
-static bool read_answer(const struct site *site, char text[ANSWER_MAX])
+/* In place of the script that the program may come to it gets one of which nothing can be made.
+ * False: it may have found out already which file it is to open, and stand before it. */
+static bool withdraw(struct attaching *attaching)
 {
-    int fd = open(site->answer, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return false;
-    ssize_t n = read(fd, text, ANSWER_MAX - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    text[strcspn(text, "\n")] = '\0';
-    return true;
+    struct proc_stat stat;
+    struct buf unheard = {0};
+    pid_t pid = attaching->armed->pid;
+    bool awaited = true;
+    attach_site_empty(&attaching->site);
+    bool done = sees(pid, NOTHING) &&
+                attach_helper_run(attaching->interpreter, pid, NOTHING, NULL, &awaited, &unheard);
+    buf_clear(&unheard);
+    if (done)
+        nanosleep(&(struct timespec){0, OPENED_NS}, NULL);
+    return done && (!proc_stat_read(&stat, pid) || !strchr("TtD", stat.state));
 }
 
-static bool wait_for_answer(const struct attach *attach, const struct site *site,
-                            const struct armed *armed, char text[ANSWER_MAX])
+/* What stays, attach_site_sweep removes later. */
+static void clear_site(struct attaching *attaching)
 {
-    const struct timespec pause = {0, LOOK_MS * 1000000};
+    if (!attaching->awaited || !armed_lives(attaching->armed) || withdraw(attaching))
+        attach_site_remove(&attaching->site);
+}
+
+/* ---- the answer ---- */
+
+static bool wait_for_answer(struct attaching *attaching, char text[ATTACH_ANSWER])
+{
+    const struct attach *attach = attaching->attach;
     uint64_t start = clock_now_ns();
     bool said = false;
-    while (!read_answer(site, text)) {
+    while (!attach_site_answer(&attaching->site, text)) {
         uint64_t waited = clock_now_ns() - start;
-        if (waited > ANSWER_NS || !armed_lives(armed))
+        if (waited > ANSWER_NS || !armed_lives(attaching->armed) ||
+            attach_stop_wait(&attaching->stop, LOOK_MS))
             return false;
         if (waited > LONG_NS && !said && attach->waits)
             attach->waits(attach->context);
         said = waited > LONG_NS;
-        nanosleep(&pause, NULL);
     }
+    return true;
+}
+
+/* The name may be another one: it was armed before. */
+static bool take_name(struct armed *armed, const char *text, const char *word)
+{
+    size_t bytes = strlen(word);
+    if (strncmp(text, word, bytes) != 0 ||
+        strncmp(text + bytes, HELLO_SERVER_PREFIX, sizeof HELLO_SERVER_PREFIX - 1) != 0 ||
+        strlen(text + bytes) >= sizeof armed->socket)
+        return false;
+    memcpy(armed->socket, text + bytes, strlen(text + bytes) + 1);
     return true;
 }
 
 static bool take_answer(struct armed *armed, const char *text, struct buf *why)
 {
-    if (strncmp(text, "armed " HELLO_SERVER_PREFIX, sizeof "armed " HELLO_SERVER_PREFIX - 1) == 0 &&
-        strlen(text + 6) < sizeof armed->socket) {
-        memcpy(armed->socket, text + 6, strlen(text + 6) + 1); /* another: it was armed before */
+    armed->deaf = take_name(armed, text, "deaf ");
+    if (armed->deaf || take_name(armed, text, "armed "))
         return true;
-    }
     if (strcmp(text, "recorded") == 0)
         return say_no(why, armed->pid, "is being recorded, or there is no memory for its blocks");
     const char *reason = strncmp(text, "failed ", 7) == 0 ? text + 7 : "unknown answer";
     return say_no(why, armed->pid, "could not load the library: %s", reason);
 }
 
-static bool inject(const struct attach *attach, struct site *site, struct armed *armed,
-                   const char *interpreter, struct buf *why)
+static bool inject(struct attaching *attaching)
 {
-    char text[ANSWER_MAX];
-    if (!attach_helper_run(interpreter, armed->pid, site->script, &site->awaited, why))
+    char text[ATTACH_ANSWER];
+    struct armed *armed = attaching->armed;
+    if (!attach_helper_run(attaching->interpreter, armed->pid, attaching->site.script,
+                           &attaching->stop, &attaching->awaited, attaching->why))
         return false;
-    if (wait_for_answer(attach, site, armed, text)) {
-        site->awaited = false;
-        return take_answer(armed, text, why);
+    if (wait_for_answer(attaching, text)) {
+        attaching->awaited = false;
+        return take_answer(armed, text, attaching->why);
     }
+    if (attaching->stop.signal)
+        return false;
     if (!armed_lives(armed))
-        return say_no(why, armed->pid, "has ended");
-    return say_no(why, armed->pid,
+        return say_no(attaching->why, armed->pid, "has ended");
+    return say_no(attaching->why, armed->pid,
                   "did not answer within a minute: its main thread is in no Python code, or waits");
 }
 
-bool attach_program(const struct attach *attach, struct armed *out, pid_t pid, struct buf *why)
+static bool inject_by_site(struct attaching *attaching)
+{
+    const struct armed *armed = attaching->armed;
+    if (!make_site(attaching)) {
+        buf_print(attaching->why, "cannot write a script for the program under /tmp: %s",
+                  strerror(errno));
+        return false;
+    }
+    bool seen = sees(armed->pid, attaching->site.script), done = seen && inject(attaching);
+    clear_site(attaching);
+    attach_site_sweep(done ? armed : NULL);
+    return seen ? done
+                : say_no(attaching->why, armed->pid,
+                         "has another /tmp: run tidemark attach where it runs");
+}
+
+/* Signals that ask to stop wait until nothing is left of it. */
+static bool inject_in_peace(struct attaching *attaching)
+{
+    if (!attach_stop_open(&attaching->stop)) {
+        buf_print(attaching->why, "cannot start: %s", strerror(errno));
+        return false;
+    }
+    bool done = inject_by_site(attaching);
+    attach_stop_wait(&attaching->stop, 0); /* one that came behind the answer */
+    attach_stop_close(&attaching->stop);
+    return done;
+}
+
+bool attach_program(const struct attach *attach, struct armed *out, pid_t pid, int *signal,
+                    struct buf *why)
 {
     struct proc_stat stat;
-    struct site site;
-    char interpreter[4096];
+    struct attaching attaching = {.attach = attach, .armed = out, .why = why};
+    *signal = 0;
     out->pid = pid;
     out->attached = true;
     if (!proc_stat_read(&stat, pid) || strchr("ZX", stat.state))
         return say_no(why, pid, "is not there");
     out->start_time = stat.start_time;
-    if (!is_ours(pid, why) || !find_interpreter(pid, interpreter, sizeof interpreter, why) ||
+    if (!is_ours(pid, why) ||
+        !find_interpreter(pid, attaching.interpreter, sizeof attaching.interpreter, why) ||
         is_recorded(pid, why) || !can_load(pid, attach, why))
         return false;
-    if (hello_server_think_up(out->socket, out->key) != 0 ||
-        !make_site(&site, attach, out->socket)) {
-        buf_print(why, "cannot write a script for the program under /tmp: %s", strerror(errno));
+    int err = hello_server_think_up(out->socket, out->key);
+    if (err != 0) {
+        buf_text(why, base_err_text(err));
         return false;
     }
-    bool seen = sees(pid, site.script);
-    bool armed = seen && inject(attach, &site, out, interpreter, why);
-    clear_site(&site);
-    if (!seen)
-        say_no(why, pid, "has another /tmp: run tidemark attach where it runs");
-    return armed;
+    bool done = inject_in_peace(&attaching);
+    *signal = attaching.stop.signal;
+    return done && !*signal;
 }

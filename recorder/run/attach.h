@@ -10,7 +10,9 @@
  *     4  the answer stands in a file of the folder: under which name a recorder is looked for
  *
  * From there on it is as any armed program is. Whoever is killed in between leaves a program that
- * goes on: at most the library is loaded, and asleep.
+ * goes on: at most the library is loaded, and asleep. A script that the program has not come to yet
+ * is withdrawn: another one takes its place, /dev/null. What a SIGKILL leaves in the folder, the
+ * next `attach` removes (attach_site.h).
  *
  * The interpreter belongs to the program's user. Root executes it as that user, unless nobody but
  * root can have written it.
@@ -31,8 +33,9 @@ struct attach {
     void *context;
 };
 
-/* False: it is not armed, *why says so. Takes until the main thread comes to a byte code, a minute
- * at most. */
-bool attach_program(const struct attach *attach, struct armed *out, pid_t pid, struct buf *why);
+/* False: it is not recorded, *why says so; or *signal came, by which this command is to end. Takes
+ * until the main thread comes to a byte code, a minute at most. */
+bool attach_program(const struct attach *attach, struct armed *out, pid_t pid, int *signal,
+                    struct buf *why);
 
 #endif

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,6 +34,10 @@ static void execute(const char *interpreter, pid_t pid, const char *script, int 
 {
     char number[16];
     sigset_t none;
+    /* Not by Ctrl-C, which this command answers by another one; not after it, or it would point to
+     * a file that is not there any more. */
+    setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     int null = open("/dev/null", O_RDWR);
     union {
         const char *in;
@@ -51,14 +56,18 @@ static void execute(const char *interpreter, pid_t pid, const char *script, int 
     _exit(127);
 }
 
-/* What it says until it closes; "" if it says nothing in time. */
-static void hear(int fd, char said[SAID_MAX])
+/* What it says until it closes; "" if it says nothing in time, or somebody wants this to end. */
+static void hear(int fd, struct attach_stop *stop, char said[SAID_MAX])
 {
     size_t used = 0;
     uint64_t deadline = clock_now_ns() + PATIENCE_NS;
     for (uint64_t now; (now = clock_now_ns()) < deadline && used < SAID_MAX - 1;) {
-        struct pollfd wait = {fd, POLLIN, 0};
-        if (poll(&wait, 1, (int)((deadline - now) / NS_PER_MS) + 1) <= 0)
+        struct pollfd wait[] = {{fd, POLLIN, 0}, {stop ? stop->fd : -1, POLLIN, 0}};
+        if (poll(wait, 2, (int)((deadline - now) / NS_PER_MS) + 1) <= 0)
+            continue;
+        if (stop && attach_stop_wait(stop, 0))
+            break;
+        if (!wait[0].revents)
             continue;
         ssize_t n = read(fd, said + used, SAID_MAX - 1 - used);
         if (n == 0)
@@ -120,8 +129,8 @@ static bool judge(const char *said, pid_t pid, struct buf *why)
     return false;
 }
 
-bool attach_helper_run(const char *interpreter, pid_t pid, const char *script, bool *awaited,
-                       struct buf *why)
+bool attach_helper_run(const char *interpreter, pid_t pid, const char *script,
+                       struct attach_stop *stop, bool *awaited, struct buf *why)
 {
     int ends[2];
     char said[SAID_MAX] = "";
@@ -133,7 +142,7 @@ bool attach_helper_run(const char *interpreter, pid_t pid, const char *script, b
         execute(interpreter, pid, script, ends[1]);
     close(ends[1]);
     if (child > 0) {
-        hear(ends[0], said);
+        hear(ends[0], stop, said);
         if (!*said)
             kill(child, SIGKILL);
         while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
@@ -141,5 +150,5 @@ bool attach_helper_run(const char *interpreter, pid_t pid, const char *script, b
         *awaited = !*said || strcmp(said, "done") == 0;
     }
     close(ends[0]);
-    return judge(said, pid, why);
+    return judge(said, pid, why) && !(stop && stop->signal);
 }

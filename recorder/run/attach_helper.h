@@ -5,10 +5,12 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "attach_stop.h"
 #include "buf.h"
 
-/* True: the program will come to the script. `awaited`: it may, also where nothing was heard. */
-bool attach_helper_run(const char *interpreter, pid_t pid, const char *script, bool *awaited,
-                       struct buf *why);
+/* True: the program will come to the script. `awaited`: it may, also where nothing was heard.
+ * `stop` ends the wait; NULL: nothing does. */
+bool attach_helper_run(const char *interpreter, pid_t pid, const char *script,
+                       struct attach_stop *stop, bool *awaited, struct buf *why);
 
 #endif

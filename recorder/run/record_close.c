@@ -167,13 +167,18 @@ static void say_ended(struct recording *recording)
 
 static void say_armed(struct recording *recording)
 {
+    const struct armed *armed = recording->options.armed;
+    struct summary *summary = &recording->result->summary;
     if (recording->watch.images == 0)
-        buf_text(&recording->result->summary.silent,
-                 "it allocated nothing through PyTorch meanwhile");
-    if (recording->options.armed->attached)
-        summary_hint(&recording->result->summary,
-                     "attached: driver memory, NVTX ranges and programs that it starts are not "
-                     "recorded");
+        buf_text(&summary->silent, armed->deaf ? "its blocks of the CPU cannot be recorded"
+                                               : "it allocated nothing through PyTorch meanwhile");
+    if (armed->attached)
+        summary_hint(summary, "attached: driver memory, NVTX ranges and programs that it starts "
+                              "are not recorded");
+    if (armed->deaf)
+        summary_hint(summary,
+                     "blocks of the CPU are not recorded: this PyTorch reports them to no "
+                     "library that is loaded late; tidemark record --armed loads it early");
 }
 
 static void fill_result(struct recording *recording)

@@ -75,10 +75,34 @@ def is_attached_again():
         check_end(program, bare)
 
 
+def helper_of(pid):
+    """The process that `attach` starts, if it is there just now."""
+    try:
+        with open("/proc/%d/task/%d/children" % (pid, pid)) as file:
+            return int(file.read().split()[0])
+    except (OSError, IndexError):
+        return None
+
+
+def end_by(recorder, how):
+    """Whatever it does: looks for the program, waits for it, records."""
+    victim = helper_of(recorder.pid) if how == "helper" else recorder.pid
+    if victim is None or recorder.poll() is not None:
+        recorder.kill()
+        return False
+    os.kill(victim, signal.SIGKILL if how == "helper" else how)
+    if how == "helper":
+        recorder.terminate()
+    return True
+
+
 def goes_on_when_the_command_is_killed():
-    """While it looks for the program, while the program loads the library, while it records."""
-    rounds, steps = (60, 30000) if LONG else (6, 2500)
+    """While it looks for the program, while the program loads the library, while it records; or the process
+    that it starts to reach the program. The next one that is not removes what is left."""
+    rounds, steps = (60, 30000) if LONG else (8, 2500)
+    ways = [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, "helper"]
     chance = random.Random(rounds)
+    before = folders()
     with tempfile.TemporaryDirectory() as folder:
         bare = run([FOUND, PROGRAM, "-", str(steps), "-1", "1"])
         program = start(PROGRAM, folder, steps, -1, 1)
@@ -88,13 +112,122 @@ def goes_on_when_the_command_is_killed():
             path = os.path.join(folder, "%d.db" % number)
             recorder = attach(pid, path)
             time.sleep(chance.random() * 0.4)
-            killed += recorder.poll() is None
-            recorder.kill()
+            killed += end_by(recorder, ways[number % len(ways)])
             end(recorder)
             if os.path.exists(path):
                 expect(ask(path, "PRAGMA integrity_check"), [("ok",)])
         expect(killed > 0, True)
+        expect(program.poll(), None, "the program is to be there still")
+        status, _, err = end(attach(pid, os.path.join(folder, "last.db"), "--steps", "2"))
+        expect(status, 0, err)
+        expect(folders() - before, set())
         check_end(program, bare)
+
+
+WAITS = """import sys
+print("here", flush=True)
+print(sys.stdin.readline(), end="", flush=True)
+sys.exit(7)
+"""
+BUSY = """import time
+print("here", flush=True)
+while True:
+    time.sleep(0.001)
+"""
+
+
+def start_words(*words):
+    program = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    expect(program.stdout.readline(), "here\n")
+    return program
+
+
+def await_waiting(recorder):
+    line = recorder.stderr.readline()
+    expect("main thread is in no Python code; waiting for it" in line, True, line)
+
+
+def end_waiting(program):
+    """It comes to what `attach` asked of it, and there is nothing to be seen of that."""
+    out, err = program.communicate("bye\n", timeout=600)
+    expect((program.returncode, out, err), (7, "bye\n", ""))
+
+
+def leaves_nothing_when_asked_to_stop():
+    """While the program's main thread waits in C, and will come to the script later."""
+    before = folders()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        program = start_words(FOUND, "-c", WAITS)
+        with tempfile.TemporaryDirectory() as folder:
+            recorder = attach(program.pid, os.path.join(folder, "run.db"))
+            await_waiting(recorder)
+            expect(len(folders() - before), 1)
+            recorder.send_signal(number)
+            expect(end(recorder)[0], -number)
+            expect(os.listdir(folder), [])
+        expect(folders() - before, set())
+        end_waiting(program)
+
+
+def sweeps_what_a_killed_one_left():
+    before = folders()
+    with tempfile.TemporaryDirectory() as folder:
+        busy, waits, comes = (start_words(FOUND, "-c", what) for what in (BUSY, WAITS, WAITS))
+        for program in (waits, comes):
+            recorder = attach(program.pid, os.path.join(folder, "killed.db"))
+            await_waiting(recorder)
+            recorder.kill()
+            end(recorder)
+        expect(len(folders() - before), 2)
+        end_waiting(comes)  # which executes the script: it is armed for the rest of its life
+
+        def attach_to_busy(name):
+            status, _, err = end(attach(busy.pid, os.path.join(folder, name), "--for", "1"))
+            expect(status, 0, err)
+            expect("it allocated nothing through PyTorch meanwhile" in err, True, err)
+        attach_to_busy("one.db")
+        expect([str(waits.pid) in path for path in folders() - before], [True], "which may come to it")
+        waits.kill()
+        end(waits)
+        attach_to_busy("two.db")
+        expect(folders() - before, set())
+        busy.kill()
+        end(busy)
+
+
+def gives_up_after_a_minute():
+    before = folders()
+    program = start_words(FOUND, "-c", WAITS)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "run.db")
+        recorder = attach(program.pid, path)
+        await_waiting(recorder)
+        status, _, err = end(recorder)
+        expect((status, err), (3, "tidemark: process %d did not answer within a minute: its main thread is "
+                                  "in no Python code, or waits\n" % program.pid))
+        expect(os.path.exists(path), False)
+    expect(folders() - before, set())
+    end_waiting(program)
+
+
+DEAF = os.path.join(os.path.dirname(PROGRAM), "deaf.py")
+
+
+def says_what_it_cannot_hear():
+    """A libc10 whose calls cannot be taken over: no block is recorded, and a line says so."""
+    with tempfile.TemporaryDirectory() as folder:
+        program = start(DEAF, folder)
+        pid = wait_for(os.path.join(folder, "here"))
+        path = os.path.join(folder, "run.db")
+        for _ in range(2):
+            status, _, err = end(attach(pid, path, "--for", "1", "--force"))
+            expect(status, 0, err)
+            expect("blocks of the CPU are not recorded: this PyTorch reports them to no library" in err,
+                   True, err)
+            expect(ask(path, "SELECT count(*) FROM allocation"), [(0,)])
+        program.terminate()
+        expect(end(program), (9, "", ""))
 
 
 def gets_its_signals():
@@ -178,13 +311,24 @@ def refuses_a_program_of_another_user():
                                             "user", user=65534, cwd="/")
 
 
+def refuses_another_network_namespace():
+    apart = ["unshare", "--net"] if os.geteuid() == 0 else ["unshare", "--net", "--map-root-user"]
+    if shutil.which("unshare") and subprocess.run(apart + ["true"], capture_output=True).returncode == 0:
+        check_refused(apart + [FOUND or PYTHON],
+                      "is in another network namespace: run tidemark attach in there")
+    else:
+        print("left out: another network namespace, which cannot be made here")
+
+
 def tests():
-    refusals = [refuses_in_one_line, refuses_an_older_python, refuses_a_program_of_another_user]
+    refusals = [refuses_in_one_line, refuses_an_older_python, refuses_a_program_of_another_user,
+                refuses_another_network_namespace]
     if not FOUND:
         print("left out: what takes CPython 3.14; TIDEMARK_PYTHON314 names none")
         return refusals
     return [equals_a_recording_from_the_start, is_attached_again, goes_on_when_the_command_is_killed,
-            gets_its_signals] + refusals
+            leaves_nothing_when_asked_to_stop, sweeps_what_a_killed_one_left, says_what_it_cannot_hear,
+            gets_its_signals] + [gives_up_after_a_minute] * LONG + refusals
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 #include "attach.h"
 #include "guest_path.h"
 #include "log.h"
+#include "record.h"
 
 static void say_that_it_waits(void *unused)
 {
@@ -21,7 +22,11 @@ static bool attach_to(struct armed *out, pid_t pid, struct buf *why)
                  guest_path_python(guest, helper, sizeof helper) == 0;
     const struct attach attach = {
         .guest = found ? guest : NULL, .helper = found ? helper : NULL, .waits = say_that_it_waits};
-    return attach_program(&attach, out, pid, why);
+    int signal;
+    bool attached = attach_program(&attach, out, pid, &signal, why);
+    if (signal)
+        record_die_by(signal);
+    return attached;
 }
 
 static int cmd_attach(const struct command_call *call)
