@@ -105,6 +105,8 @@ struct heap_step {
     int64_t peak;     /* of allocated; but for the window, which is folded in as it ends */
     int64_t largest;  /* block that was handed out */
     int64_t reserved; /* as it ended; BATCH_NULL = not known, or it goes on */
+    /* As the allocator's history last said it of all that lived; BATCH_NULL: it did not. */
+    int64_t requested;
 };
 
 /* A process on one device. */

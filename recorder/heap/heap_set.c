@@ -16,6 +16,7 @@ static struct heap_device *new_device(struct heaps *heaps, int64_t id)
     device->index = (uint32_t)heaps->device_count;
     device->max_allocated_seq = BATCH_NULL;
     device->max_reserved = BATCH_NULL;
+    device->step.requested = BATCH_NULL;
     device->window = (struct heap_window){0, BATCH_NULL, BATCH_NULL, BATCH_NULL};
     heaps->devices[heaps->device_count] = device;
     if (!heaps->comes(heaps->context, device)) {
@@ -238,7 +239,8 @@ void heap_step_ends(struct heaps *heaps)
         device->last_step = device->step;
         device->last_step.reserved = heap_reserved(device);
         device->has_last_step = true;
-        device->step = (struct heap_step){.peak = device->allocated, .reserved = BATCH_NULL};
+        device->step = (struct heap_step){
+            .peak = device->allocated, .reserved = BATCH_NULL, .requested = BATCH_NULL};
     }
 }
 

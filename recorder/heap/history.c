@@ -122,6 +122,8 @@ static void set_requested(struct heap_device *device, struct block *block, int64
     int64_t room = LEDGER_MOST - device->requested;
     block->requested = requested < room ? requested : room;
     device->requested += block->requested;
+    if (!device->requested_unknown)
+        device->step.requested = device->requested;
 }
 
 static void tell_alloc(struct heap_device *device, const struct history_block *of,
@@ -209,6 +211,51 @@ static void put_idle(struct heaps *heaps, int64_t allocation, const struct heap_
         note_owed(heaps->account, OWED_FACT, 1);
 }
 
+/* ---- blocks that were given back ---- */
+
+static void clear_freed(struct history *history)
+{
+    map_clear(&history->freed);
+    map_clear(&history->freed_of);
+    history->freed_bytes = 0;
+}
+
+/* Its allocation, which is 0 where that is not known; MAP_NONE: it was not given back. */
+static uint64_t take_freed(struct history *history, uint64_t address)
+{
+    uint64_t size = map_remove(&history->freed_of, address);
+    history->freed_bytes -= size == MAP_NONE ? 0 : (int64_t)size;
+    return map_remove(&history->freed, address);
+}
+
+static bool put_freed(struct history *history, const struct event *event, int64_t allocation)
+{
+    int64_t size = ledger_cut(event->size);
+    if (history->freed.count >= HISTORY_BLOCKS)
+        clear_freed(history);
+    take_freed(history, event->addr);
+    if (size > LEDGER_MOST - history->freed_bytes)
+        size = 0; /* nobody has so many */
+    if (!map_put(&history->freed_of, event->addr, (uint64_t)size, NULL))
+        return false;
+    history->freed_bytes += size;
+    if (map_put(&history->freed, event->addr, (uint64_t)allocation, NULL))
+        return true;
+    take_freed(history, event->addr);
+    return false;
+}
+
+/* Of a block that never waits the entry that says so comes next. */
+int64_t history_waiting(const struct heap_device *device)
+{
+    const struct history *history = device->history;
+    if (!history || !history->entries)
+        return BATCH_NULL;
+    uint64_t last =
+        history->after_free ? map_get(&history->freed_of, history->just_freed) : MAP_NONE;
+    return history->freed_bytes - (last == MAP_NONE ? 0 : (int64_t)last);
+}
+
 /* ---- what waits ---- */
 
 /* All that waits happened at or before this event of the hook; NULL: nothing is known but when it
@@ -261,7 +308,7 @@ static void restart(struct heap_device *device, int64_t ns)
         mapping_clear(device, &now);
     history->first = history->count = 0;
     history->reach = HISTORY_NEAR;
-    map_clear(&history->freed);
+    clear_freed(history);
     history->after_free = false;
 }
 
@@ -276,9 +323,7 @@ static void block_entry(struct heap_device *device, const struct event *event)
         tell_alloc(device, &found, event);
         return;
     }
-    if (history->freed.count >= HISTORY_BLOCKS)
-        map_clear(&history->freed);
-    if (!map_put(&history->freed, event->addr, (uint64_t)found.allocation, NULL))
+    if (!put_freed(history, event, found.allocation))
         note_owed(device->heaps->account, OWED_FACT, 1);
 }
 
@@ -286,7 +331,7 @@ static void block_entry(struct heap_device *device, const struct event *event)
 static void idle_entry(struct heap *heap, const struct event *event, int64_t ns)
 {
     struct history *history = heap->device->history;
-    uint64_t allocation = map_remove(&history->freed, event->addr);
+    uint64_t allocation = take_freed(history, event->addr);
     if (history->after_free && history->just_freed == event->addr)
         return;
     history->entries++;
@@ -403,11 +448,20 @@ void history_forget(struct heap_device *device)
     struct history *history = device->history;
     if (!history)
         return;
-    map_clear(&history->freed);
+    clear_freed(history);
     mem_free(history->blocks);
     mem_free(history->waiting);
     mem_free(history);
     device->history = NULL;
+}
+
+static int64_t sum_of(const struct map *sizes)
+{
+    int64_t sum = 0;
+    const struct map_entry *entry;
+    for (size_t at = 0; (entry = map_next(sizes, &at));)
+        sum += (int64_t)entry->value;
+    return sum;
 }
 
 bool history_is_valid(const struct heap_device *device)
@@ -431,5 +485,7 @@ bool history_is_valid(const struct heap_device *device)
     }
     return history->count <= history->cap && history->cap <= HISTORY_BLOCKS &&
            !(history->cap & (history->cap - 1)) && history->waiting_count <= HISTORY_WAITING &&
-           history->unmatched <= history->entries && map_is_valid(&history->freed);
+           history->unmatched <= history->entries && map_is_valid(&history->freed) &&
+           history->freed.count == history->freed_of.count &&
+           history->freed_bytes == sum_of(&history->freed_of);
 }

@@ -22,7 +22,7 @@
  * ignored where it does not, or where another source tells segments as they come.
  *
  * Invariants (history_is_valid): the seqs of blocks grow from the front on; those of what waits
- * grow; neither is longer than its bound.
+ * grow; neither is longer than its bound. freed_bytes is the sum of what is freed.
  */
 #ifndef TIDEMARK_RECORDER_HISTORY_H
 #define TIDEMARK_RECORDER_HISTORY_H
@@ -61,8 +61,10 @@ struct history {
     struct history_block *blocks; /* a circle */
     size_t cap;                   /* 0 or a power of two */
     size_t first, count;
-    size_t reach;     /* of the next search */
-    struct map freed; /* address -> allocation: given back, and not said to be idle */
+    size_t reach;        /* of the next search */
+    struct map freed;    /* address -> allocation: given back, and not said to be idle */
+    struct map freed_of; /* the same addresses -> size */
+    int64_t freed_bytes; /* the sum of these sizes */
     struct history_entry *waiting;
     size_t waiting_count, waiting_cap;
     uint64_t just_freed;         /* address, if the last entry gave a block back */
@@ -76,6 +78,8 @@ void history_add_device(struct heap_device *device);
  * history_block. */
 void history_block(struct heap *heap, uint64_t address, int64_t size, int64_t allocation);
 void history_event(struct heaps *heaps, const struct event *event);
+/* Bytes that wait for a stream, as of its last entry; BATCH_NULL: there is none. */
+int64_t history_waiting(const struct heap_device *device);
 void history_end(struct heaps *heaps);
 void history_forget(struct heap_device *device);
 bool history_is_valid(const struct heap_device *device);

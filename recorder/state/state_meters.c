@@ -52,14 +52,25 @@ static void take_step(struct meter_device *row, const struct heap_device *device
     meter_device_take(row, METER_DEVICE_STEP_LARGEST, step->largest, ended);
 }
 
+/* An allocator's history is read as a step ends: until the next it is as old as that. */
+static int64_t requested_of(const struct heap_device *device)
+{
+    if (!device->requested_unknown)
+        return device->requested;
+    if (device->step.requested != BATCH_NULL)
+        return device->step.requested;
+    return device->has_last_step ? number(device->last_step.requested) : METER_UNKNOWN;
+}
+
 static void take_device(const struct driver *told, const struct heap_device *device,
                         struct meter_device *row, bool ended)
 {
     const struct driver_device *driver = told->devices ? &told->devices[device->index] : NULL;
     const int64_t values[METER_DEVICE_VALUES] = {
         [METER_DEVICE_ALLOCATED] = device->allocated,
-        [METER_DEVICE_REQUESTED] = number_if(!device->requested_unknown, device->requested),
-        [METER_DEVICE_WAITING] = number_if(device->waits, device->waiting_bytes),
+        [METER_DEVICE_REQUESTED] = requested_of(device),
+        [METER_DEVICE_WAITING] =
+            device->waits ? device->waiting_bytes : number(history_waiting(device)),
         [METER_DEVICE_RESERVED] = number(heap_reserved(device)),
         [METER_DEVICE_SPLIT] = number_if(device->segments_known, device->split),
         [METER_DEVICE_MAX_ALLOCATED] = device->max_allocated,

@@ -124,6 +124,53 @@ TEST(a_step_has_its_own_peak)
     end();
 }
 
+static void tell(enum history_action action, uint64_t address, uint64_t size)
+{
+    feed_event(&feed, (struct event){.kind = EVENT_HISTORY,
+                                     .heap = heap & 0xffffff,
+                                     .addr = address,
+                                     .size = size,
+                                     .a = feed.now,
+                                     .b = action});
+    CHECK(state_is_valid(feed.state));
+}
+
+/* Which is read as a step ends; in between, figures are those of then. */
+TEST(an_allocators_history_says_what_was_requested_and_what_waits)
+{
+    begin();
+    feed_event(&feed, (struct event){.kind = EVENT_MARK,
+                                     .flags = EVENT_F_SETTING,
+                                     .name = feed_string(&feed, "history=1")});
+    feed_step(&feed, 0);
+    feed_alloc(&feed, heap, 0x1000, 4096);
+    CHECK(of_device(METER_DEVICE_REQUESTED) == METER_UNKNOWN);
+    CHECK(of_device(METER_DEVICE_WAITING) == METER_UNKNOWN);
+    tell(HISTORY_ALLOC, 0x1000, 4000);
+    CHECK_INT(of_device(METER_DEVICE_REQUESTED), 4000);
+    CHECK_INT(of_device(METER_DEVICE_WAITING), 0);
+    feed_alloc(&feed, heap, 0x9000, 8192);
+    CHECK_INT(of_device(METER_DEVICE_REQUESTED), 4000);
+    feed_event(&feed, (struct event){.kind = EVENT_STEP_END});
+    CHECK_INT(of_device(METER_DEVICE_REQUESTED), 4000);
+    feed_step(&feed, 1); /* of which it says nothing */
+    feed_event(&feed, (struct event){.kind = EVENT_STEP_END});
+    CHECK(of_device(METER_DEVICE_REQUESTED) == METER_UNKNOWN);
+    tell(HISTORY_ALLOC, 0x9000, 8000);
+    CHECK_INT(of_device(METER_DEVICE_REQUESTED), 12000);
+    feed_free(&feed, heap, 0x9000);
+    tell(HISTORY_FREE, 0x9000, 8192);
+    CHECK_INT(of_device(METER_DEVICE_WAITING), 0); /* the next entry may say that it is idle */
+    feed_free(&feed, heap, 0x1000);
+    tell(HISTORY_FREE, 0x1000, 4096);
+    CHECK_INT(of_device(METER_DEVICE_WAITING), 8192);
+    tell(HISTORY_IDLE, 0x1000, 4096);
+    CHECK_INT(of_device(METER_DEVICE_WAITING), 8192);
+    tell(HISTORY_IDLE, 0x9000, 8192);
+    CHECK_INT(of_device(METER_DEVICE_WAITING), 0);
+    end();
+}
+
 TEST(the_peak_of_a_phase)
 {
     begin();
@@ -189,5 +236,6 @@ TEST(what_was_lost)
 
 TEST_MAIN(TEST_CASE(nothing_is_known_before_it_was_reported),
           TEST_CASE(segments_samples_and_refusals), TEST_CASE(a_step_has_its_own_peak),
+          TEST_CASE(an_allocators_history_says_what_was_requested_and_what_waits),
           TEST_CASE(the_peak_of_a_phase), TEST_CASE(names_without_end_are_counted),
           TEST_CASE(a_process_that_ended), TEST_CASE(what_was_lost))
