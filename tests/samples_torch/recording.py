@@ -9,6 +9,7 @@ import atexit
 import json
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -72,6 +73,11 @@ def environment(threads="1"):
 def run(command, timeout=900, threads="1"):
     return subprocess.run(command, env=environment(threads), capture_output=True, text=True,
                           timeout=timeout)
+
+
+def interruptible():
+    """For preexec_fn: what was started in the background of a script has SIGINT ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def bare(*arguments):

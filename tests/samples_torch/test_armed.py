@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-from recording import LONG, PROGRAMS, PYTHON, TIDEMARK, environment, expect, main, run
+from recording import LONG, PROGRAMS, PYTHON, TIDEMARK, environment, expect, interruptible, main, run
 
 PROGRAM = os.path.join(PROGRAMS, "armed.py")
 STEPS, AT = 9, 4
@@ -34,7 +34,7 @@ def start(folder, *words):
 def arm(pid, path, *words):
     return subprocess.Popen([TIDEMARK, "arm", str(pid), "-o", path] + list(words),
                             env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            text=True)
+                            text=True, preexec_fn=interruptible)
 
 
 def end(process):

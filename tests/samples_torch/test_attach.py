@@ -15,7 +15,8 @@ FOUND = os.environ.get("TIDEMARK_PYTHON314") or shutil.which("python3.14")
 if FOUND:
     os.environ["TIDEMARK_TEST_PYTHON"] = FOUND
 
-from recording import LONG, PYTHON, TIDEMARK, environment, expect, main, run  # noqa: E402
+from recording import (LONG, PYTHON, TIDEMARK, environment, expect, interruptible, main,  # noqa: E402
+                       run)
 import test_armed as armed  # noqa: E402
 from test_armed import AT, PROGRAM, STEPS, ask, end, wait_for  # noqa: E402
 
@@ -31,7 +32,7 @@ def start(*words):
 def attach(pid, path, *words):
     return subprocess.Popen([TIDEMARK, "attach", str(pid), "-o", path] + list(words),
                             env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            text=True)
+                            text=True, preexec_fn=interruptible)
 
 
 def check_end(program, bare):
@@ -99,7 +100,7 @@ def end_by(recorder, how):
 def goes_on_when_the_command_is_killed():
     """While it looks for the program, while the program loads the library, while it records; or the process
     that it starts to reach the program. The next one that is not removes what is left."""
-    rounds, steps = (60, 30000) if LONG else (8, 2500)
+    rounds, steps = (60, 20000) if LONG else (8, 2500)
     ways = [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, "helper"]
     chance = random.Random(rounds)
     before = folders()
@@ -117,11 +118,13 @@ def goes_on_when_the_command_is_killed():
             if os.path.exists(path):
                 expect(ask(path, "PRAGMA integrity_check"), [("ok",)])
         expect(killed > 0, True)
-        expect(program.poll(), None, "the program is to be there still")
-        status, _, err = end(attach(pid, os.path.join(folder, "last.db"), "--steps", "2"))
-        expect(status, 0, err)
-        expect(folders() - before, set())
         check_end(program, bare)
+        busy = start_words(FOUND, "-c", BUSY)
+        status, _, err = end(attach(busy.pid, os.path.join(folder, "last.db"), "--for", "1"))
+        expect(status, 0, err)
+        busy.kill()
+        end(busy)
+        expect(folders() - before, set())
 
 
 WAITS = """import sys
