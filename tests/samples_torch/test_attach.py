@@ -26,7 +26,8 @@ SIGNALLED = os.path.join(os.path.dirname(PROGRAM), "signalled.py")
 
 def start(*words):
     return subprocess.Popen([FOUND] + [str(word) for word in words], env=environment(),
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            preexec_fn=interruptible)
 
 
 def attach(pid, path, *words):
