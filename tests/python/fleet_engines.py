@@ -79,16 +79,20 @@ class ChDB:
 
 
 class Spark:
-    def __init__(self, folder, names, threads=None):
+    """In this process, or on a cluster whose master is at spark://HOST:PORT. Its workers have the same
+    folder at the same path, and reach this process at HOST."""
+
+    def __init__(self, folder, names, threads=None, master=None):
         from pyspark.sql import SparkSession
 
+        host = re.match(r"spark://([^:]+)", master)[1] if master else "127.0.0.1"
         self.session = (
-            SparkSession.builder.master("local[%d]" % (threads or 2))
+            SparkSession.builder.master(master or "local[%d]" % (threads or 2))
             .config("spark.ui.enabled", "false")
             .config("spark.sql.shuffle.partitions", "4")
             .config("spark.driver.memory", "3g")
-            .config("spark.driver.bindAddress", "127.0.0.1")
-            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.driver.bindAddress", host)
+            .config("spark.driver.host", host)
             .getOrCreate()
         )
         self.session.sparkContext.setLogLevel("ERROR")
