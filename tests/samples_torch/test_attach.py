@@ -2,6 +2,7 @@
 without one only what it refuses. What is recorded is what a recording from the start has from there on; and whatever happens to the
 command, the program's output and exit status are what they are without."""
 import glob
+import json
 import os
 import random
 import select
@@ -215,6 +216,45 @@ def gives_up_after_a_minute():
     end_waiting(program)
 
 
+ON_CUDA = os.path.join(os.path.dirname(PROGRAM), "attached_cuda.py")
+
+
+def stand_ins():
+    """The environment of a rehearsal, without the recorder; None: this torch was not built for CUDA."""
+    with tempfile.TemporaryDirectory() as folder:
+        done = run([TIDEMARK, "rehearse", "--gpu", "a100-40gb", "-o", os.path.join(folder, "run.db"), "--",
+                    FOUND, "-c", "import json, os, torch; print(torch.version.cuda, json.dumps(dict(os.environ)))"])
+    version, _, found = done.stdout.partition(" ")
+    if done.returncode != 0 or version == "None":
+        return None
+    found = json.loads(found)
+    own = {name: found[name] for name in ("LD_LIBRARY_PATH", "TIDEMARK_REHEARSAL")}
+    own["LD_PRELOAD"] = ":".join(path for path in found["LD_PRELOAD"].split(":")
+                                 if not path.endswith("libtidemark.so"))
+    return own
+
+
+def equals_the_counters_of_a_gpu():
+    """One that is rehearsed: what was live is the allocator's list, and the peak its counter."""
+    stand_in = stand_ins()
+    if stand_in is None:
+        print("left out: a rehearsed GPU, for a torch that was built for CUDA")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "run.db")
+        program = subprocess.Popen([FOUND, ON_CUDA, folder, "40"], env=dict(environment(), **stand_in),
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        recorder = attach(wait_for(os.path.join(folder, "here")), path)
+        status, out, err = end(program)
+        expect((status, err), (0, ""))
+        expect(end(recorder)[0], 0)
+        allocated, most = map(int, out.split())
+        expect(ask(path, "SELECT sum(size) FROM allocations WHERE device = 'cuda:0' AND site = ?", armed.EARLIER),
+               [(allocated,)])
+        expect(ask(path, "SELECT allocated FROM peak WHERE device = 'cuda:0'"), [(most,)])
+        expect(ask(path, "SELECT count(*) FROM anomaly"), [(0,)], ask(path, "SELECT * FROM anomaly"))
+
+
 DEAF = os.path.join(os.path.dirname(PROGRAM), "deaf.py")
 
 
@@ -330,7 +370,7 @@ def tests():
     if not FOUND:
         print("left out: what takes CPython 3.14; TIDEMARK_PYTHON314 names none")
         return refusals
-    return [equals_a_recording_from_the_start, is_attached_again, goes_on_when_the_command_is_killed,
+    return [equals_a_recording_from_the_start, equals_the_counters_of_a_gpu, is_attached_again, goes_on_when_the_command_is_killed,
             leaves_nothing_when_asked_to_stop, sweeps_what_a_killed_one_left, says_what_it_cannot_hear,
             gets_its_signals] + [gives_up_after_a_minute] * LONG + refusals
 
