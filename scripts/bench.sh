@@ -50,6 +50,14 @@ say() {
     say "reports"
     "$build/tests/bench/bench_reports" "$build/viewer-cli/tidemark" \
         "$build/tests/bench/make_recording" "$build/tests/import/make_snapshot" "$work"
+    say "the fleet"
+    ranks="32 256"
+    [ "${TIDEMARK_BENCH_ROUNDS:-5}" -gt 1 ] || ranks=32
+    for count in $ranks; do
+        python3 scripts/fleet-bench.py merge "$build/viewer-cli/tidemark" "$build/tests/cli/make_fixture" \
+            "$work/fleet" --ranks "$count"
+        rm -rf "$work/fleet"
+    done
     say "training"
     "$python" tests/bench/bench_torch.py "$build/viewer-cli/tidemark" "$python" \
         tests/bench/torch_steps.py "$PWD/$build/tests/bench/null_reporter.so"
@@ -79,6 +87,8 @@ What the floors are:
   likewise, a tenth as wide), default settings, no limit. `fit` reads the file, replays it as
   recorded, and looks for the smallest memory; --table does the same under six settings.
 - import: of snapshots by tests/import/make_snapshot.c: three events to a block, 33 frames each.
+- merge: made-up recordings of one rank each, with clocks of their own (tests/merge/make_ranks.py), once. The floor
+  is SQLite copying the rows of table allocation alone into one file, one recording after the other.
 - hook with a Python stack: the floor of the hook. The 20 frames are functions that call each other, on
   CPython's own stack; the rows below it are what Python code needs for the same frames.
 - a training step: the same program unrecorded, in turns, one thread, 15 rounds; CPU time as the program
