@@ -209,5 +209,47 @@ class Fleet(unittest.TestCase):
         self.same("Spark")
 
 
+def duckdb_with_sqlite():
+    """A connection with DuckDB's extension for SQLite; None: it is not here, and nothing is downloaded."""
+    if not importlib.util.find_spec("duckdb"):
+        return None
+    import duckdb
+
+    connection = duckdb.connect()
+    found = importlib.util.find_spec("duckdb_extension_sqlite_scanner")
+    folders = found.submodule_search_locations if found else []
+    files = [
+        path for one in folders for path in glob.glob(one + "/**/*.duckdb_extension", recursive=True)
+    ]
+    try:
+        connection.execute("LOAD '%s'" % files[0] if files else "LOAD sqlite_scanner")
+    except duckdb.Error:
+        return None
+    return connection
+
+
+class Attached(unittest.TestCase):
+    def test_duckdb_reads_a_recording_as_it_is(self):
+        """Its tables, and each promised view, which SQLite itself has to read."""
+        connection = duckdb_with_sqlite()
+        if connection is None:
+            self.skipTest("DuckDB's extension for SQLite is not installed")
+        from tidemark import _parquet_views as views
+
+        path = recording("train")
+        connection.execute("ATTACH '%s' AS run (TYPE sqlite, READ_ONLY)" % path)
+        own = sqlite3.connect(path)
+        count = "SELECT count(*), sum(size) FROM %sallocation"
+        self.assertEqual(
+            connection.execute(count % "run.").fetchall(), own.execute(count % "").fetchall()
+        )
+        for name in views.VIEWS:
+            question = "SELECT count(*) FROM "
+            asked = connection.execute(
+                question + "sqlite_query('run', 'SELECT * FROM %s')" % name
+            ).fetchall()
+            self.assertEqual(asked, own.execute(question + name).fetchall(), name)
+
+
 if __name__ == "__main__":
     support.main()
