@@ -194,8 +194,8 @@ static bool make_site(struct attaching *attaching)
     return false;
 }
 
-/* In place of the script that the program may come to it gets one of which nothing can be made.
- * False: it may have found out already which file it is to open, and stand before it. */
+/* Gives the program another script, an empty one, in place of the one that it may come to. False:
+ * it may have read already which file it is to open. */
 static bool withdraw(struct attaching *attaching)
 {
     struct proc_stat stat;

@@ -177,8 +177,8 @@ static void say_armed(struct recording *recording)
                               "are not recorded");
     if (armed->deaf)
         summary_hint(summary,
-                     "blocks of the CPU are not recorded: this PyTorch reports them to no "
-                     "library that is loaded late; tidemark record --armed loads it early");
+                     "blocks of the CPU are not recorded: PyTorch did not report the one that "
+                     "was tried");
 }
 
 static void fill_result(struct recording *recording)

@@ -267,7 +267,7 @@ def says_what_it_cannot_hear():
         for _ in range(2):
             status, _, err = end(attach(pid, path, "--for", "1", "--force"))
             expect(status, 0, err)
-            expect("blocks of the CPU are not recorded: this PyTorch reports them to no library" in err,
+            expect("blocks of the CPU are not recorded: PyTorch did not report the one that was tried" in err,
                    True, err)
             expect(ask(path, "SELECT count(*) FROM allocation"), [(0,)])
         program.terminate()
