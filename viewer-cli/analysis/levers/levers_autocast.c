@@ -121,6 +121,17 @@ static enum flow flow_of(const struct autocast *all, enum levers_op op,
     }
 }
 
+/* Attention in single operations has products among them, and one of its kind that is not known may
+ * be one. */
+static bool may_be_product(const struct autocast *all, enum levers_op op,
+                           const struct levers_block *block)
+{
+    return is_product(op) ||
+           (!all->sure && (op == LEVERS_OP_ATTENTION ||
+                           (op == LEVERS_OP_UNKNOWN &&
+                            levers_op_of_module(&all->dtypes, block) == LEVERS_OP_ATTENTION)));
+}
+
 /* The next tensor that the forward makes, if a product makes it; NULL. */
 static const struct levers_block *product_behind(const struct autocast *all, size_t at)
 {
@@ -131,7 +142,10 @@ static const struct levers_block *product_behind(const struct autocast *all, siz
         if (!levers_computes(&step->phases, next->seq))
             return NULL;
         if (next->asked >= block->asked / SMALL)
-            return is_product(levers_op_made(&all->dtypes, next)) ? next : NULL;
+            return next->site != block->site &&
+                           may_be_product(all, levers_op_made(&all->dtypes, next), next)
+                       ? next
+                       : NULL;
     }
     return NULL;
 }

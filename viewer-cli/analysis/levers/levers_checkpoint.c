@@ -276,6 +276,15 @@ static int try_words(struct levers_work *work, const struct trial *trial, bool m
     return err;
 }
 
+/* What was computed again goes while backward still works on it, what was saved behind that: a
+ * GPU's kernels may have temporaries in between, which a CPU's have not. */
+static bool is_in_backward(const struct levers_work *work, size_t before)
+{
+    const struct lever *last = work->out->levers + work->out->count - 1;
+    return !work->on_host && work->out->count > before && last->next_phase &&
+           strcmp(last->next_phase, "backward") == 0;
+}
+
 /* Where it hangs on what computing again meets in backward, the most that it can be. */
 static int add_trial(struct levers_work *work, const struct trial *trial)
 {
@@ -289,8 +298,11 @@ static int add_trial(struct levers_work *work, const struct trial *trial)
     struct buf text = {0};
     int err = put_words(work, trial, words.changes, &text) ? 0 : ERR_NOMEM;
     words.before = buf_string(&text);
+    const size_t before = work->out->count;
     if (err >= 0)
         err = try_words(work, trial, most, &words);
+    if (err >= 0 && is_in_backward(work, before))
+        work->out->levers[work->out->count - 1].estimated = true;
     buf_clear(&text);
     return err;
 }

@@ -109,6 +109,9 @@ static enum levers_op op_named(const char *function)
     if (ends_with(function, "Attention") || ends_with(function, "attention_forward") ||
         ends_with(function, "_in_projection_packed"))
         return LEVERS_OP_ATTENTION;
+    /* Gated ones multiply by themselves what two products made. */
+    if (ends_with(function, "MLP") || ends_with(function, "GatedActDense"))
+        return LEVERS_OP_FOLLOWS;
     return ends_with(function, "RMSNorm") || ends_with(function, "T5LayerNorm") ? LEVERS_OP_UPCASTS
                                                                                 : LEVERS_OP_UNKNOWN;
 }
@@ -255,8 +258,8 @@ static int read_least(struct levers_work *work, struct levers_dtypes *out)
     const struct levers_step *step = &work->step;
     for (size_t i = step->older; i < step->count && !work->on_host; i++) {
         const struct levers_block *block = &step->blocks[i];
-        uint64_t least = map_get(&out->least, (uint64_t)block->site);
-        if (block->site != GROUP_NONE && block->size > SPLIT && (uint64_t)block->size < least &&
+        if (block->site != GROUP_NONE && block->size > SPLIT &&
+            (uint64_t)block->size < map_get(&out->least, (uint64_t)block->site) &&
             levers_computes(&step->phases, block->seq) &&
             !map_put(&out->least, (uint64_t)block->site, (uint64_t)block->size, NULL))
             return ERR_NOMEM;

@@ -173,6 +173,9 @@ static int change(struct half *half, bool sure)
 {
     const struct levers_step *step = &half->work->step;
     half->sure = sure;
+    /* Rests of segments, of blocks of which it is not known what was asked for, as many again. */
+    if (!sure && !levers_extra(&half->edit, -half->work->uncut, step->begin, LEVERS_NEVER))
+        return ERR_NOMEM;
     for (size_t i = 0; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
         int64_t gone = may_go(half, i) ? block->size

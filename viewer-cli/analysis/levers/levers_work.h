@@ -27,7 +27,7 @@ struct levers_work {
     bool on_host;            /* the device is the CPU */
     int64_t torch;           /* its version, 201 = 2.1; 0 = not known */
     bool shards;             /* FSDP gathers parameters */
-    bool uncut;              /* a GPU's blocks keep the rest of a segment, now and then */
+    int64_t uncut;           /* rests of segments that a GPU's blocks keep; 0: none were seen */
     enum levers_loop loop;   /* that the step is in */
     struct map parameters;   /* bytes that one of them asked for, to how many at the peak */
     struct map leaking;      /* sites, to how many steps' blocks live at the peak */
