@@ -101,12 +101,15 @@ static __attribute__((noinline)) enum pyframes_found name_stack(const struct pyf
         pyframes_turn_off(wrong ? wrong : "a stack changed while it was read");
         return PYFRAMES_UNREAD;
     }
-    for (int i = 0; i < count; i++)
+    bool passing = false;
+    for (int i = 0; i < count; i++) {
         codes[i] = frames[i].code;
+        passing |= frames[i].passing;
+    }
     *site = intern_stack(frames, count, &known);
     struct pyframes_known now = {known ? *site : PYFRAMES_NO_ROOM,
                                  pymodules_way(&pyframes.python, state)};
-    if (known || arena_is_full())
+    if ((known || arena_is_full()) && !passing)
         pyframes_table_add(stack, codes, now);
     return known ? found(*site) : PYFRAMES_UNREAD;
 }

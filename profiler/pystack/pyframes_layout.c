@@ -10,9 +10,12 @@
 #include <stddef.h>
 
 #define NO_OWNER 255
+enum { HEAD = 16, STR_STATE = 2 };
 
 static const struct pyframes_layout rows[] = {
     {.minor = 9,
+     .head = HEAD,
+     .str_state = STR_STATE,
      .locals = 360,
      .arguments = 16,
      .local_count = 28,
@@ -35,6 +38,8 @@ static const struct pyframes_layout rows[] = {
      .ascii_data = 48,
      .compact_data = 72},
     {.minor = 10,
+     .head = HEAD,
+     .str_state = STR_STATE,
      .locals = 352,
      .arguments = 16,
      .local_count = 28,
@@ -57,6 +62,8 @@ static const struct pyframes_layout rows[] = {
      .ascii_data = 48,
      .compact_data = 72},
     {.minor = 11,
+     .head = HEAD,
+     .str_state = STR_STATE,
      .locals = 72,
      .arguments = 56,
      .lines = LINES_LOCATIONS,
@@ -81,6 +88,8 @@ static const struct pyframes_layout rows[] = {
      .ascii_data = 48,
      .compact_data = 72},
     {.minor = 12,
+     .head = HEAD,
+     .str_state = STR_STATE,
      .locals = 72,
      .arguments = 52,
      .lines = LINES_LOCATIONS,
@@ -105,6 +114,8 @@ static const struct pyframes_layout rows[] = {
      .ascii_data = 40,
      .compact_data = 56},
     {.minor = 13,
+     .head = HEAD,
+     .str_state = STR_STATE,
      .locals = 72,
      .arguments = 52,
      .lines = LINES_LOCATIONS,
@@ -127,6 +138,33 @@ static const struct pyframes_layout rows[] = {
      .ascii_data = 40,
      .compact_data = 56},
     {.minor = 14,
+     .head = HEAD,
+     .str_state = STR_STATE,
+     .locals = 80,
+     .arguments = 52,
+     .lines = LINES_LOCATIONS,
+     .shim = 3,
+     .generator = 1,
+     .position_is_pointer = true,
+     .first = 72,
+     .code = 0,
+     .code_tag = 3,
+     .previous = 8,
+     .position = 56,
+     .owner = 74,
+     .flags = 48,
+     .first_line = 68,
+     .file = 112,
+     .name = 120,
+     .qualified = 128,
+     .line_table = 136,
+     .first_traceable = 192,
+     .instructions = 208,
+     .ascii_data = 40,
+     .compact_data = 56},
+    {.minor = 15,
+     .head = HEAD,
+     .str_state = STR_STATE,
      .locals = 80,
      .arguments = 52,
      .lines = LINES_LOCATIONS,
@@ -176,9 +214,10 @@ bool pyframes_layout_has_dying_frames(const char *version)
 enum { MEMBER_BYTES = 40, MEMBER_OFFSET = 16, MANY_MEMBERS = 64 };
 
 /* The published offset of a member; -1 if it is not in the table. */
-static int64_t member_offset(const void *type, const char *name)
+static int64_t member_offset(const struct pyframes_layout *layout, const void *type,
+                             const char *name)
 {
-    const char *member = pyframes_pointer(type, PY_TYPE_MEMBERS);
+    const char *member = pyframes_pointer(type, pyframes_part(layout, PY_TYPE_MEMBERS));
     for (int i = 0; member && i < MANY_MEMBERS; i++, member += MEMBER_BYTES) {
         const char *its_name = pyframes_pointer(member, 0);
         if (!its_name)
@@ -194,71 +233,117 @@ static bool members_agree(const struct pyframes_layout *layout, const void *type
     const char *table = layout->lines == LINES_RANGES ? "co_linetable" : "co_lnotab";
     if (layout->lines == LINES_LOCATIONS)
         table = "co_linetable";
-    return member_offset(type, "co_flags") == layout->flags &&
-           member_offset(type, "co_filename") == layout->file &&
-           member_offset(type, "co_name") == layout->name &&
-           member_offset(type, "co_firstlineno") == layout->first_line &&
-           member_offset(type, table) == layout->line_table &&
-           (!layout->qualified || member_offset(type, "co_qualname") == layout->qualified);
+    return member_offset(layout, type, "co_flags") == layout->flags &&
+           member_offset(layout, type, "co_filename") == layout->file &&
+           member_offset(layout, type, "co_name") == layout->name &&
+           member_offset(layout, type, "co_firstlineno") == layout->first_line &&
+           member_offset(layout, type, table) == layout->line_table &&
+           (!layout->qualified || member_offset(layout, type, "co_qualname") == layout->qualified);
 }
 
 /* Where arguments are is a matter of modules alone: without them stacks are as good. */
 static void take_arguments(struct pyframes_layout *layout, const void *type)
 {
-    if (member_offset(type, "co_argcount") != layout->arguments)
+    if (member_offset(layout, type, "co_argcount") != layout->arguments)
         layout->locals = 0;
 }
 
 static bool size_agrees(const struct pyframes_layout *layout, const void *type)
 {
+    uint64_t basic_size = pyframes_word(type, pyframes_part(layout, PY_TYPE_BASIC_SIZE));
     if (!layout->instructions)
-        return pyframes_word(type, PY_TYPE_BASIC_SIZE) > layout->line_table;
-    return pyframes_word(type, PY_TYPE_BASIC_SIZE) == layout->instructions &&
-           pyframes_word(type, PY_TYPE_ITEM_SIZE) == 2;
+        return basic_size > layout->line_table;
+    return basic_size == layout->instructions &&
+           pyframes_word(type, pyframes_part(layout, PY_TYPE_ITEM_SIZE)) == 2;
+}
+
+/* ---- free-threaded builds ---- */
+
+/* What a frame has before its owner, and a code object before its instructions, since 3.14. */
+enum { FREE_HEAD = 32, FREE_STR_STATE = 8, COPY_NUMBER = 4, COPIES = 8 };
+
+/* A longer head moves what is behind it: in code objects and in strings all, in frames nothing, for
+ * these are no objects. */
+static void be_free_threaded(struct pyframes_layout *layout)
+{
+    const uint16_t longer = FREE_HEAD - HEAD;
+    uint16_t *const moved[] = {&layout->flags,      &layout->first_line,      &layout->file,
+                               &layout->name,       &layout->qualified,       &layout->line_table,
+                               &layout->arguments,  &layout->first_traceable, &layout->instructions,
+                               &layout->ascii_data, &layout->compact_data};
+    for (size_t i = 0; i < sizeof moved / sizeof *moved; i++)
+        *moved[i] = (uint16_t)(*moved[i] + longer);
+    layout->head = FREE_HEAD;
+    if (layout->minor < 14)
+        return;
+    layout->str_state = FREE_STR_STATE;
+    layout->copies = layout->instructions;
+    layout->instructions += COPIES;
+    layout->copy = (uint16_t)(layout->owner - sizeof(uint16_t));
+    layout->owner += COPY_NUMBER;
 }
 
 /* ---- the offsets for debuggers ---- */
 
-/* Which word of the table replaces which field. */
+/* Which word of the table replaces which field: in 3.13, 3.14, 3.15. */
+enum { FIRST_PUBLISHED = 13, PUBLISHED = 3 };
 struct published {
-    uint8_t word_13, word_14; /* in 3.13 and in 3.14 */
+    uint8_t word[PUBLISHED]; /* 0 = not in this version's */
     uint16_t field;
 };
 
 #define FIELD(name) offsetof(struct pyframes_layout, name)
 static const struct published published[] = {
-    {23, 26, FIELD(first)},      {29, 32, FIELD(previous)},     {30, 33, FIELD(code)},
-    {31, 34, FIELD(position)},   {33, 36, FIELD(owner)},        {35, 40, FIELD(file)},
-    {36, 41, FIELD(name)},       {37, 42, FIELD(qualified)},    {38, 43, FIELD(line_table)},
-    {39, 44, FIELD(first_line)}, {43, 48, FIELD(instructions)}, {70, 80, FIELD(ascii_data)},
-    {32, 35, FIELD(locals)},
+    {{23, 26, 26}, FIELD(first)},      {{29, 32, 40}, FIELD(previous)},
+    {{30, 33, 41}, FIELD(code)},       {{31, 34, 42}, FIELD(position)},
+    {{32, 35, 43}, FIELD(locals)},     {{33, 36, 44}, FIELD(owner)},
+    {{35, 40, 48}, FIELD(file)},       {{36, 41, 49}, FIELD(name)},
+    {{37, 42, 50}, FIELD(qualified)},  {{38, 43, 51}, FIELD(line_table)},
+    {{39, 44, 52}, FIELD(first_line)}, {{43, 48, 56}, FIELD(instructions)},
+    {{70, 80, 92}, FIELD(ascii_data)},
+};
+static const struct published published_of_copies[] = {
+    {{0, 38, 46}, FIELD(copy)},
+    {{0, 49, 57}, FIELD(copies)},
 };
 enum { WORD_VERSION = 1, WORD_FREE_THREADED = 2, LARGEST_OFFSET = 4096 };
+
+static bool take_words(struct pyframes_layout *layout, const void *runtime,
+                       const struct published *which, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        unsigned word = which[i].word[layout->minor - FIRST_PUBLISHED];
+        uint64_t value = pyframes_word(runtime, word * 8);
+        if (value >= LARGEST_OFFSET)
+            return false;
+        uint16_t offset = (uint16_t)value;
+        memcpy((char *)layout + which[i].field, &offset, sizeof offset);
+    }
+    return true;
+}
 
 static const char *take_published(struct pyframes_layout *layout, const void *runtime)
 {
     if (!runtime || memcmp(runtime, "xdebugpy", 8) != 0)
         return "the interpreter's table of offsets is not where it should be";
-    if (pyframes_word(runtime, WORD_FREE_THREADED * 8) != 0)
-        return "free-threaded builds of Python are not supported";
     if (pyframes_word(runtime, WORD_VERSION * 8) >> 16 != (0x300u | layout->minor))
         return "the interpreter's table of offsets is of another version";
-    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
-        unsigned word = layout->minor == 13 ? published[i].word_13 : published[i].word_14;
-        uint64_t value = pyframes_word(runtime, word * 8);
-        if (value >= LARGEST_OFFSET)
-            return "the interpreter's table of offsets does not make sense";
-        uint16_t offset = (uint16_t)value;
-        memcpy((char *)layout + published[i].field, &offset, sizeof offset);
-    }
-    layout->first_traceable = (uint16_t)(layout->instructions - 16);
+    uint64_t free_threaded = pyframes_word(runtime, WORD_FREE_THREADED * 8);
+    if (free_threaded == 1)
+        be_free_threaded(layout);
+    if (free_threaded > 1 ||
+        !take_words(layout, runtime, published, sizeof published / sizeof *published) ||
+        (layout->copies && !take_words(layout, runtime, published_of_copies,
+                                       sizeof published_of_copies / sizeof *published_of_copies)))
+        return "the interpreter's table of offsets does not make sense";
+    layout->first_traceable = (uint16_t)(layout->instructions - 16 - (layout->copies ? COPIES : 0));
     return NULL;
 }
 
 const char *pyframes_layout_check(struct pyframes_layout *layout, const void *code_type,
                                   const void *runtime)
 {
-    const char *wrong = layout->minor >= 13 ? take_published(layout, runtime) : NULL;
+    const char *wrong = layout->minor >= FIRST_PUBLISHED ? take_published(layout, runtime) : NULL;
     if (wrong)
         return wrong;
     if (!members_agree(layout, code_type) || !size_agrees(layout, code_type))

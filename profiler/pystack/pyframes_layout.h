@@ -1,6 +1,6 @@
 /*
  * pyframes_layout.h - where CPython keeps what a stack is made of: offsets in bytes, for 64-bit
- * release builds with the GIL.
+ * builds, with the GIL or free-threaded.
  */
 #ifndef TIDEMARK_PROFILER_PYFRAMES_LAYOUT_H
 #define TIDEMARK_PROFILER_PYFRAMES_LAYOUT_H
@@ -19,6 +19,8 @@ struct pyframes_layout {
     bool position_is_pointer; /* to an instruction; else an int, counted in position_unit bytes */
     uint8_t position_unit;
     uint8_t generator; /* the owner of a generator's frame; 255: frames have no owner */
+    uint8_t head;      /* bytes that each object begins with; the last 8 are its type */
+    uint8_t str_state; /* how many low bits of a str's state are of no interest */
     /* thread state */
     uint16_t first, cframe_current;
     /* frame */
@@ -27,6 +29,10 @@ struct pyframes_layout {
     /* code object; 0 = it has none */
     uint16_t flags, first_line, file, name, qualified, line_table, first_traceable, instructions;
     uint16_t bytecode; /* the bytes object of 3.9 and 3.10, where instructions are not within */
+    /* Free-threaded since 3.14, else 0: each thread but the first executes a copy of the code's
+     * instructions. Code object: a list, 8 bytes of length and then the address of each copy (the
+     * first is the code object's own); frame: which of them its position is in. */
+    uint16_t copies, copy;
     /* str */
     uint16_t ascii_data, compact_data;
     /* frame: its first local, 0 = not known; code object: how many of the locals are arguments */
@@ -75,19 +81,35 @@ static inline uint8_t pyframes_byte(const void *base, uint64_t offset)
     return *((const uint8_t *)base + offset);
 }
 
-/* Parts of objects that are the same in all versions. */
+/* Parts of objects that are the same in all versions, counted from the end of the object's head. */
 enum {
-    PY_TYPE_OF = 8,     /* of any object */
-    PY_SIZE_OF = 16,    /* of an object of variable size; a str's length */
-    PY_BYTES_DATA = 32, /* of a bytes object */
-    PY_CELL_CONTENT = 16,
-    PY_STR_STATE = 32, /* of a str */
-    PY_TYPE_BASIC_SIZE = 32,
-    PY_TYPE_ITEM_SIZE = 40,
-    PY_TYPE_DEALLOC = 48,
-    PY_TYPE_FLAGS = 168,
-    PY_TYPE_MEMBERS = 240,
+    PY_TYPE_OF = -8,    /* of any object */
+    PY_SIZE_OF = 0,     /* of an object of variable size; a str's length */
+    PY_BYTES_DATA = 16, /* of a bytes object */
+    PY_CELL_CONTENT = 0,
+    PY_STR_STATE = 16, /* of a str */
+    PY_TYPE_BASIC_SIZE = 16,
+    PY_TYPE_ITEM_SIZE = 24,
+    PY_TYPE_DEALLOC = 32,
+    PY_TYPE_FLAGS = 152,
+    PY_TYPE_MEMBERS = 224,
 };
+
+static inline uint64_t pyframes_part(const struct pyframes_layout *layout, int part)
+{
+    return (uint64_t)(layout->head + part);
+}
+
+static inline const void *pyframes_type_of(const struct pyframes_layout *layout, const void *object)
+{
+    return pyframes_pointer(object, pyframes_part(layout, PY_TYPE_OF));
+}
+
+static inline uint64_t pyframes_size_of(const struct pyframes_layout *layout, const void *object)
+{
+    return pyframes_word(object, pyframes_part(layout, PY_SIZE_OF));
+}
+
 /* Flags of a type: it is, or is made of, bytes or str. */
 #define PY_FLAG_BYTES (1ull << 27)
 #define PY_FLAG_STR (1ull << 28)

@@ -134,7 +134,8 @@ static void code_is_destroyed(void *code)
 
 static void (*_Atomic *destructor_slot(void *code_type))(void *)
 {
-    return (void (*_Atomic *)(void *))((char *)code_type + PY_TYPE_DEALLOC);
+    uint64_t at = pyframes_part(&pyframes.python.layout, PY_TYPE_DEALLOC);
+    return (void (*_Atomic *)(void *))((char *)code_type + at);
 }
 
 bool pyframes_is_guarded(void)
@@ -195,9 +196,7 @@ static const char *check(struct pyframes_python *python)
 {
     const struct pyframes_layout *row = pyframes_layout_of(api.version());
     if (!row)
-        return "stacks of this version of Python are not known (3.9 to 3.14 are)";
-    if (strstr(api.version(), "free-threading"))
-        return "free-threaded builds of Python are not supported";
+        return "stacks of this version of Python are not known (3.9 to 3.15 are)";
     python->layout = *row;
     if (pyframes_layout_has_dying_frames(api.version()))
         python->layout.locals = 0; /* no modules: stacks read no locals */

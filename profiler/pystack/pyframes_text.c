@@ -1,21 +1,22 @@
 /*
- * pyframes_text.c - see pyframes_text.h. The state word of a str, low bits first: two bits of no
+ * pyframes_text.c - see pyframes_text.h. The state word of a str, low bits first: some of no
  * interest, three bits of kind (bytes of a character), compact, ascii.
  */
 #include "pyframes_text.h"
 
-#define KIND(state) ((state) >> 2 & 7)
-#define COMPACT (1u << 5)
-#define ASCII (1u << 6)
+#define KIND(state) ((state)&7)
+#define COMPACT (1u << 3)
+#define ASCII (1u << 4)
 
-static uint32_t state_of(const void *object)
+static uint32_t state_of(const struct pyframes_layout *layout, const void *object)
 {
-    return (uint32_t)pyframes_int(object, PY_STR_STATE);
+    uint64_t at = pyframes_part(layout, PY_STR_STATE);
+    return (uint32_t)pyframes_int(object, at) >> layout->str_state;
 }
 
 static const void *data_of(const struct pyframes_layout *layout, const void *object)
 {
-    uint32_t state = state_of(object);
+    uint32_t state = state_of(layout, object);
     if (!(state & COMPACT)) /* a subclass of str */
         return pyframes_pointer(object, layout->compact_data);
     return (const char *)object + (state & ASCII ? layout->ascii_data : layout->compact_data);
@@ -23,12 +24,12 @@ static const void *data_of(const struct pyframes_layout *layout, const void *obj
 
 bool pyframes_is_text(const struct pyframes_layout *layout, const void *object)
 {
-    const void *type = object ? pyframes_pointer(object, PY_TYPE_OF) : NULL;
-    if (!type || !(pyframes_word(type, PY_TYPE_FLAGS) & PY_FLAG_STR))
+    const void *type = object ? pyframes_type_of(layout, object) : NULL;
+    if (!type || !(pyframes_word(type, pyframes_part(layout, PY_TYPE_FLAGS)) & PY_FLAG_STR))
         return false;
-    uint32_t kind = KIND(state_of(object));
+    uint32_t kind = KIND(state_of(layout, object));
     return (kind == 1 || kind == 2 || kind == 4) && data_of(layout, object) &&
-           pyframes_word(object, PY_SIZE_OF) < (1ull << 31);
+           pyframes_size_of(layout, object) < (1ull << 31);
 }
 
 static uint32_t character(const void *data, uint32_t kind, uint64_t at)
@@ -67,8 +68,8 @@ static size_t encode(uint32_t c, char out[4])
 size_t pyframes_text(const struct pyframes_layout *layout, const void *object, char *out,
                      size_t room)
 {
-    uint64_t length = pyframes_word(object, PY_SIZE_OF);
-    uint32_t kind = KIND(state_of(object));
+    uint64_t length = pyframes_size_of(layout, object);
+    uint32_t kind = KIND(state_of(layout, object));
     const void *data = data_of(layout, object);
     size_t used = 0;
     for (uint64_t i = 0; i < length; i++) {

@@ -24,6 +24,7 @@ struct pyframes_python {
 struct pyframes_frame {
     const void *code;
     uint32_t line; /* 0 = not known */
+    bool passing;  /* the address where it stands can come to mean another line of the same code */
     bool hidden;   /* no frame for Python itself: not begun yet, or the interpreter's own */
 };
 

@@ -42,7 +42,7 @@ static const void *code_of(const struct pyframes_python *python, const char *fra
 {
     uint64_t tagged = pyframes_word(frame, python->layout.code);
     const void *code = (const void *)(uintptr_t)(tagged & ~python->layout.code_tag); /* NOLINT */
-    return code && pyframes_pointer(code, PY_TYPE_OF) == python->code_type ? code : NULL;
+    return code && pyframes_type_of(&python->layout, code) == python->code_type ? code : NULL;
 }
 
 /* The frame itself, or the first one above it that is Python's. */
@@ -90,7 +90,7 @@ static uint64_t cell_of_first(const struct pyframes_layout *layout, const char *
                               const void *code)
 {
     struct cells cells = cells_of(layout, code);
-    uint64_t count = cells.argument ? pyframes_word(cells.names, PY_SIZE_OF) : 0;
+    uint64_t count = cells.argument ? pyframes_size_of(layout, cells.names) : 0;
     for (uint64_t i = 0; i < count; i++)
         if (cells.argument[i] == 0)
             return pyframes_word(frame, cells.first + 8 * i);
@@ -114,8 +114,9 @@ static const void *object_at(uint64_t address)
 static uint64_t content_of(const struct pyframes_python *python, uint64_t object)
 {
     const void *cell = object_at(object);
-    bool is_cell = pyframes_pointer(cell, PY_TYPE_OF) == python->cell_type;
-    return is_cell ? pyframes_word(cell, PY_CELL_CONTENT) : 0;
+    const struct pyframes_layout *layout = &python->layout;
+    bool is_cell = pyframes_type_of(layout, cell) == python->cell_type;
+    return is_cell ? pyframes_word(cell, pyframes_part(layout, PY_CELL_CONTENT)) : 0;
 }
 
 static uint32_t module_of(const struct pyframes_python *python, const char *frame)
@@ -248,9 +249,9 @@ static bool cells_can_be_read(const struct pyframes_layout *layout, const char *
     if (!pyframes_can_read(code, layout->cell_arguments + 8ull))
         return false;
     struct cells cells = cells_of(layout, code);
-    if (!pyframes_can_read(cells.names, PY_SIZE_OF + 8))
+    if (!pyframes_can_read(cells.names, layout->head + 8ull))
         return false;
-    uint64_t bytes = 8 * pyframes_word(cells.names, PY_SIZE_OF);
+    uint64_t bytes = 8 * pyframes_size_of(layout, cells.names);
     return bytes <= 8ull * ARENA_MAX_DEPTH && pyframes_can_read(cells.argument, bytes) &&
            pyframes_can_read(frame, cells.first + bytes);
 }
@@ -262,7 +263,7 @@ static bool stands_in_a_cell(const struct pyframes_python *python, const char *f
         !cells_can_be_read(&python->layout, frame, code))
         return false;
     uint64_t cell = first_argument(&python->layout, frame);
-    return pyframes_can_read(object_at(cell), PY_CELL_CONTENT + 8) &&
+    return pyframes_can_read(object_at(cell), python->layout.head + 8ull) &&
            content_of(python, cell) == wanted;
 }
 

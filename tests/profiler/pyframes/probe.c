@@ -3,6 +3,7 @@
  * of its own and gives back what was recorded. Through ctypes.CDLL a call lets go of the GIL,
  * through ctypes.PyDLL it keeps it.
  */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,7 +28,8 @@
 
 enum { BITS = 16, ARENA = 64 << 20, MOST = 1 << 20 };
 
-/* Where each definition stands, as far as the arena was read. */
+/* Where each definition stands, as far as the arena was read. Not every Python has a GIL. */
+static pthread_mutex_t seen_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     struct arena_reader reader;
     const void *payload[MOST];
@@ -110,8 +112,7 @@ static int put_string(uint32_t number, char *out, int room)
     return (int)seen.record[number].bytes;
 }
 
-/* Writes "function NEWLINE file NEWLINE line NEWLINE" for each frame; returns the bytes. */
-int probe_read(uint32_t site, char *out, int size)
+static int read_site(uint32_t site, char *out, int size)
 {
     int used = 0;
     if (!find(site, ARENA_SITE))
@@ -134,6 +135,15 @@ int probe_read(uint32_t site, char *out, int size)
             return -1;
         used += snprintf(out + used, 16, "\n%u\n", frame->line);
     }
+    return used;
+}
+
+/* Writes "function NEWLINE file NEWLINE line NEWLINE" for each frame; returns the bytes. */
+int probe_read(uint32_t site, char *out, int size)
+{
+    pthread_mutex_lock(&seen_lock);
+    int used = read_site(site, out, size);
+    pthread_mutex_unlock(&seen_lock);
     return used;
 }
 
@@ -164,9 +174,9 @@ int probe_lines(const void *code, uint32_t *out, int units)
     if (!pyframes_start())
         return -1;
     const void *table = pyframes_pointer(code, layout->line_table);
-    struct pyframes_line_table view = {(const uint8_t *)table + PY_BYTES_DATA,
-                                       pyframes_word(table, PY_SIZE_OF),
-                                       pyframes_int(code, layout->first_line)};
+    struct pyframes_line_table view = {
+        (const uint8_t *)table + pyframes_part(layout, PY_BYTES_DATA),
+        pyframes_size_of(layout, table), pyframes_int(code, layout->first_line)};
     for (int i = 0; i < units; i++)
         out[i] = pyframes_line(layout->lines, &view, 2 * (int64_t)i);
     return units;

@@ -1,6 +1,7 @@
 """What the tests of Python stacks share: the probe by ctypes, and Python's own view of a stack."""
 import ctypes
 import sys
+import threading
 
 PROBE = sys.argv[1]
 with_gil = ctypes.PyDLL(PROBE)
@@ -15,6 +16,7 @@ with_gil.probe_stacks.restype = ctypes.c_uint64
 MAX_DEPTH = 256
 spare = []
 compared = 0
+counting = threading.RLock()  # a signal's handler may compare in the middle of it
 failures = []
 
 
@@ -64,7 +66,8 @@ def agree(number, frame=None):
     global compared
     expected = own(frame or sys._getframe(1))
     got = read(number)
-    compared += 1
+    with counting:
+        compared += 1
     if got != expected:
         if len(failures) < 5:
             failures.append("got %r\n     not %r" % (got[:6], expected[:6]))
