@@ -1,9 +1,16 @@
-/* pymodules.c - the table of pymodules.h: open addressing by the object's address, 0 = empty, 1 =
- * was taken out. */
+/*
+ * pymodules.c - the table of pymodules.h: open addressing by the object's address, 0 = empty, 1 =
+ * was taken out.
+ *
+ * The lock is for those who change it: without a GIL these are several threads. Between any two of
+ * their stores the table is whole, so a child whose parent was in the middle of something goes on.
+ */
 #include "pymodules.h"
 
 #include <stddef.h>
 #include <sys/mman.h>
+
+#include "fork_lock.h"
 
 enum { FIRST_CAPACITY = 1024, GONE = 1 };
 
@@ -18,6 +25,7 @@ struct table {
 };
 
 static _Atomic(struct table *) table;
+static _Atomic uint32_t lock;
 static uint32_t used; /* entries that are not empty */
 static _Atomic uint32_t living;
 
@@ -86,7 +94,7 @@ static struct table *with_room(void)
     return next;
 }
 
-bool pymodules_put(uint64_t object, uint32_t number)
+static bool put(uint64_t object, uint32_t number)
 {
     struct table *in = atomic_load_explicit(&table, memory_order_relaxed);
     struct entry *known = in && object > GONE ? entry_of(in, object) : NULL;
@@ -102,14 +110,29 @@ bool pymodules_put(uint64_t object, uint32_t number)
     return true;
 }
 
+bool pymodules_put(uint64_t object, uint32_t number)
+{
+    if (fork_lock_take(&lock) == FORK_LOCK_NOT_HELD)
+        return false;
+    bool done = put(object, number);
+    fork_lock_give(&lock);
+    return done;
+}
+
+/* Where the lock is not to be had, all are forgotten: none may stay that is gone. */
 void pymodules_drop(uint64_t object)
 {
+    if (fork_lock_take(&lock) == FORK_LOCK_NOT_HELD) {
+        atomic_store(&table, NULL);
+        return;
+    }
     struct table *in = atomic_load_explicit(&table, memory_order_relaxed);
     struct entry *known = in && object > GONE ? entry_of(in, object) : NULL;
-    if (!known)
-        return;
-    atomic_store_explicit(&known->object, GONE, memory_order_release);
-    living--;
+    if (known) {
+        atomic_store_explicit(&known->object, GONE, memory_order_release);
+        living--;
+    }
+    fork_lock_give(&lock);
 }
 
 uint32_t pymodules_count(void)

@@ -6,7 +6,7 @@
  * a number for each, and takes each back before its memory is free for another: so an address that
  * is used again never has an old one's number.
  *
- * Invariants of the table: whoever changes it holds the GIL; a key is stored before its number may
+ * Invariants of the table: whoever changes it holds its lock; a key is stored before its number may
  * be read through it (release), and a thread asks only for objects that its own frames keep alive,
  * so a number is never read while its key changes. Tables that were outgrown stay mapped: all
  * together they are smaller than the present one.
@@ -32,9 +32,9 @@ struct pymodules_found {
     bool in_engine;  /* a backward call stands above all modules */
 };
 
-/* With the GIL, twice: from a function that has `first_local` as its first argument, and then from
- * one that has it in a cell besides. What the second finds is followed only because the first was
- * right. False: it is not where it should be, and no module is ever found. */
+/* By a thread that runs Python, twice: from a function that has `first_local` as its first
+ * argument, and then from one that has it in a cell besides. What the second finds is followed only
+ * because the first was right. False: it is not where it should be, and no module is ever found. */
 bool pymodules_begin(const struct pymodules_marks *marks, const void *first_local);
 /* False without memory. */
 bool pymodules_put(uint64_t object, uint32_t number);
