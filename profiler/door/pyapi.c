@@ -3,8 +3,8 @@
  * frequent, through pymethod.c.
  *
  * Few functions, integers only but for names, no result that could be an error: each is one event,
- * or nothing when nobody records. They are called with the GIL held and take no time that matters
- * beside the call itself.
+ * or nothing when nobody records. They are called with the GIL held, where there is one, and take
+ * no time that matters beside the call itself.
  */
 #include <stddef.h>
 
@@ -24,7 +24,7 @@
 #include "torch_site.h"
 #include "torch_thread.h"
 
-#define PYAPI_VERSION 4u
+#define PYAPI_VERSION 5u
 
 EXPORT int tidemark_py_attach(uint32_t version, int takes_over);
 EXPORT uint32_t tidemark_py_string(const char *text);
@@ -33,7 +33,7 @@ EXPORT void tidemark_py_forked(void);
 EXPORT int tidemark_py_is_engine(void);
 EXPORT uint32_t *tidemark_py_inner(void);
 EXPORT int tidemark_py_shorten(void *wrapper, void *original, pycall_function *plain,
-                               pycall_set *set);
+                               pycall_set *set, uint32_t head);
 EXPORT int tidemark_py_modules(const void *forward, const void *call, const void *engine,
                                const void *first_local);
 EXPORT uint32_t tidemark_py_module(uint64_t object, const char *path, const char *class_name);
@@ -152,9 +152,10 @@ uint32_t *tidemark_py_inner(void)
     return pycall_inner_here();
 }
 
-int tidemark_py_shorten(void *wrapper, void *original, pycall_function *plain, pycall_set *set)
+int tidemark_py_shorten(void *wrapper, void *original, pycall_function *plain, pycall_set *set,
+                        uint32_t head)
 {
-    return pycall_shorten(wrapper, original, plain, set);
+    return pycall_shorten(wrapper, original, plain, set, head);
 }
 
 /* Of modules from here on; called by a function whose first argument is `first_local`, which it

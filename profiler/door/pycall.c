@@ -11,7 +11,7 @@
  * and calls that do not go by the pointer, as some of Python 3.11's do, run it.
  *
  * `pycall_inner` is written by the helper, through its address, together with what it has itself
- * for the kind of the thread's innermost mark. All of this happens with the GIL held.
+ * for the kind of the thread's innermost mark. Both belong to the thread alone.
  */
 #include "pycall.h"
 
@@ -19,9 +19,10 @@
 
 #include "event.h"
 
-/* PyObject and PyTypeObject, in words; so since Python 3.8 where there is a GIL. The helper has
- * looked that an object's head has two words. */
-enum { WORD = sizeof(void *), OBJECT_TYPE = 1, TYPE_SIZE = 4, TYPE_VECTORCALL = 7, LARGEST = 4096 };
+/* PyObject and PyTypeObject, in words from the end of the head; so since Python 3.8. The head has
+ * two words, in free-threaded builds four: the helper asks the interpreter. */
+enum { WORD = sizeof(void *), OBJECT_TYPE = -1, TYPE_SIZE = 2, TYPE_VECTORCALL = 5 };
+enum { SHORT_HEAD = 2 * WORD, LONG_HEAD = 4 * WORD, LARGEST = 4096 };
 
 static __thread uint32_t pycall_inner; /* enum mark_kind, 0 = no mark is open */
 
@@ -47,14 +48,14 @@ static void *run(void *callable, void *const *args, size_t count, void *names)
 }
 
 /* Where the pointer is in objects of this one's type, or 0. */
-static size_t offset_in(const void *object)
+static size_t offset_in(const void *object, size_t head)
 {
     const char *type;
     intptr_t size, offset;
-    memcpy(&type, (const char *)object + OBJECT_TYPE * WORD, sizeof type);
-    memcpy(&size, type + TYPE_SIZE * WORD, sizeof size);
-    memcpy(&offset, type + TYPE_VECTORCALL * WORD, sizeof offset);
-    bool fits = size > 0 && size <= LARGEST && offset >= 2 * WORD && offset <= size - WORD;
+    memcpy(&type, (const char *)object + head + OBJECT_TYPE * WORD, sizeof type);
+    memcpy(&size, type + head + TYPE_SIZE * WORD, sizeof size);
+    memcpy(&offset, type + head + TYPE_VECTORCALL * WORD, sizeof offset);
+    bool fits = size > 0 && size <= LARGEST && offset >= (intptr_t)head && offset <= size - WORD;
     return fits && offset % WORD == 0 ? (size_t)offset : 0;
 }
 
@@ -63,11 +64,14 @@ uint32_t *pycall_inner_here(void)
     return &pycall_inner;
 }
 
-bool pycall_shorten(void *wrapper, void *original, pycall_function *plain, pycall_set *set)
+bool pycall_shorten(void *wrapper, void *original, pycall_function *plain, pycall_set *set,
+                    size_t head)
 {
     pycall_function *ours = run;
-    size_t offset = offset_in(wrapper);
-    if (shortened.wrapper || !offset || offset_in(original) != offset)
+    if (shortened.wrapper || (head != SHORT_HEAD && head != LONG_HEAD))
+        return false;
+    size_t offset = offset_in(wrapper, head);
+    if (!offset || offset_in(original, head) != offset)
         return false;
     if (pointer_of(wrapper, offset) != plain || pointer_of(original, offset) != plain)
         return false;

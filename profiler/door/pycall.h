@@ -17,8 +17,9 @@ uint32_t *pycall_inner_here(void);
 
 /* Calls of `wrapper` made while that is MARK_FORWARD run `original`, two functions of Python that
  * are never freed. `plain` is _PyFunction_Vectorcall; `set` is NULL before 3.12, where there is
- * none. False, with nothing changed, if either is run by something else, or one was shortened
- * before. */
-bool pycall_shorten(void *wrapper, void *original, pycall_function *plain, pycall_set *set);
+ * none; `head`: the bytes that each object begins with, its type the last of them. False, with
+ * nothing changed, if either is run by something else, or one was shortened before. */
+bool pycall_shorten(void *wrapper, void *original, pycall_function *plain, pycall_set *set,
+                    size_t head);
 
 #endif

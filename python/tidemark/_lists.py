@@ -1,6 +1,7 @@
 """Lists of the recording: rows of places in memory. See _tags.py for how they are used."""
 import weakref
 from array import array
+from itertools import count
 
 PARAMETER, GRADIENT, STATE, INPUT, BUCKET, OTHER = 1, 2, 3, 5, 6, 8
 
@@ -77,16 +78,16 @@ class Table(object):
 class List(object):
     """One list of the recording. `sent` is what the recorder has, the cells of all places, and
     `holds` whether there is memory in any; a list whose owner died is used again, with what it has.
-    What was sent in another recording of this process (`since`) this one does not have.
+    What was sent in another recording of this process (`since`) this one does not have. No array is
+    changed once it is `sent`: without a GIL, another thread may be reading it.
     """
 
     __slots__ = ("library", "number", "key", "sent", "holds", "since")
-    count = 0
+    numbers = count(1)
 
     def __init__(self, library):
-        List.count += 1
         self.library = library
-        self.number = List.count
+        self.number = next(self.numbers)
         self.key = None
         self.sent = array("Q")
         self.holds = False
@@ -110,9 +111,13 @@ class List(object):
         cells = places
         if type(places) is not array:
             cells = array("Q", [cell for place in places for cell in place])
-        more = len(cells) - len(self.sent)
-        (self.sent if more > 0 else cells).extend([0] * abs(more))
-        now, sent = cells.buffer_info()[0], self.sent.buffer_info()[0]
+        before = self.sent
+        more = len(cells) - len(before)
+        if more > 0:
+            before = before + array("Q", [0]) * more
+        else:
+            cells.extend([0] * -more)
+        now, sent = cells.buffer_info()[0], before.buffer_info()[0]
         self.library.places(self.number, now, sent, len(cells) // CELLS, recording)
         self.sent = cells
         self.holds = any(cells[ADDRESS::CELLS])

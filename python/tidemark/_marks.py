@@ -23,6 +23,7 @@ import os
 import sys
 import types
 from _thread import _local
+from itertools import count
 
 from tidemark._lists import Table
 
@@ -73,16 +74,15 @@ class Marks(object):
         self.several = False
         self.forwards = {}  # keys: the open ones of all threads
         self.numbers = Table()
-        self.numbered = 0
+        self.unused = count(1)
 
     def identify(self, mark, owner):
         """Gives the mark a number that no other object ever gets: id() is used again when its object
         is dead, and a new optimizer would pass for an old one."""
         number = self.numbers.get(owner)
         if number is None:
-            self.numbered += 1
             try:
-                number = self.numbers.put(owner, self.numbered)
+                number = self.numbers.put(owner, next(self.unused))
             except TypeError:  # it has no weak references
                 number = id(owner)
         mark.identity = number

@@ -7,6 +7,7 @@ module is kept alive, and each is taken back before its address can be another's
 """
 import sys
 import weakref
+from itertools import count
 
 from tidemark._lists import Table
 from tidemark._names import inner_of, named_modules, named_tensors, unwrapped
@@ -51,7 +52,7 @@ class Modules(object):
         self.known = Table(lambda known: library.module_gone(known.identity))
         self.roots = Table()  # root -> (its number, what its paths begin with)
         self.living = []  # weak references to the roots
-        self.numbered = 0
+        self.numbers = count(1)
         self.taken = {}  # path -> weak reference
         self.most_taken = 1000
         self.unknown = None
@@ -104,8 +105,7 @@ class Modules(object):
         if len(self.taken) > self.most_taken:  # of models that were copied and are gone
             self.taken = {path: one for path, one in self.taken.items() if one() is not None}
             self.most_taken = 2 * len(self.taken) + 1000
-        self.numbered += 1
-        self.roots.put(root, (self.numbered, self.prefix_of(root, parameters)))
+        self.roots.put(root, (next(self.numbers), self.prefix_of(root, parameters)))
         if self.known.get(root) is None:
             self.living.append(weakref.ref(root))
             self.walk(root)

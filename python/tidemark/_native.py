@@ -3,7 +3,7 @@ import ctypes
 import sys
 import types
 
-VERSION = 4
+VERSION = 5
 WATCH_MAX = 128
 
 
@@ -87,8 +87,7 @@ class Library(object):
     def shorten(self, wrapper, original):
         """Calls of wrapper inside a forward become calls of original, without a frame; both are
         kept for good. False where this Python has no such way, as before 3.8, or it is taken."""
-        head = 2 * ctypes.sizeof(ctypes.c_void_p)  # longer in builds that we do not know
-        if sys.implementation.name != "cpython" or object.__basicsize__ != head:
+        if sys.implementation.name != "cpython":
             return False
         change = getattr(ctypes.pythonapi, "PyFunction_SetVectorcall", None)
         plain = what_runs_functions()
@@ -97,8 +96,10 @@ class Library(object):
         if {type(wrapper), type(original)} != {types.FunctionType}:
             return False
         pointer = ctypes.c_void_p
-        shorten = self.bind("shorten", [ctypes.py_object] * 2 + [pointer] * 2, ctypes.c_int32)
-        if not shorten(wrapper, original, plain, change and ctypes.cast(change, pointer)):
+        arguments = [ctypes.py_object] * 2 + [pointer] * 2 + [ctypes.c_uint32]
+        shorten = self.bind("shorten", arguments, ctypes.c_int32)
+        if not shorten(wrapper, original, plain, change and ctypes.cast(change, pointer),
+                       object.__basicsize__):
             return False
         self.shortened = wrapper, original
         return True

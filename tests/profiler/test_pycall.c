@@ -9,7 +9,7 @@
 #include "event.h"
 #include "test.h"
 
-enum { WORDS = 16, POINTER = 9 };
+enum { WORDS = 16, POINTER = 9, WORD_BYTES = sizeof(void *), HEAD = 2 * WORD_BYTES };
 
 struct type {
     intptr_t head[4], size, more[2], vectorcall, rest[8];
@@ -73,7 +73,7 @@ static void *called(void)
 static void goes_past_inside_a_forward(pycall_set *setter)
 {
     make();
-    CHECK(pycall_shorten(&wrapper, &original, plain, setter));
+    CHECK(pycall_shorten(&wrapper, &original, plain, setter, HEAD));
     CHECK(get(&wrapper) != plain);
     CHECK(get(&original) == plain);
     for (uint32_t kind = 0; kind < MARK_KIND_COUNT; kind++) {
@@ -104,7 +104,7 @@ TEST(each_thread_has_its_own_forward)
     pthread_t thread;
     void *who = NULL;
     make();
-    CHECK(pycall_shorten(&wrapper, &original, plain, NULL));
+    CHECK(pycall_shorten(&wrapper, &original, plain, NULL, HEAD));
     *pycall_inner_here() = MARK_FORWARD;
     CHECK_INT(pthread_create(&thread, NULL, call_elsewhere, NULL), 0);
     CHECK_INT(pthread_join(thread, &who), 0);
@@ -117,7 +117,7 @@ TEST(another_function_runs_itself)
     struct function copy;
     void *args[2] = {NULL, NULL};
     make();
-    CHECK(pycall_shorten(&wrapper, &original, plain, NULL));
+    CHECK(pycall_shorten(&wrapper, &original, plain, NULL, HEAD));
     *pycall_inner_here() = MARK_FORWARD;
     put(&copy, get(&wrapper));
     get (&copy)(&copy, args, 2, &type);
@@ -128,10 +128,34 @@ TEST(one_pair_only)
 {
     struct function second;
     make();
-    CHECK(pycall_shorten(&wrapper, &original, plain, NULL));
+    CHECK(pycall_shorten(&wrapper, &original, plain, NULL, HEAD));
     put(&second, plain);
-    CHECK(!pycall_shorten(&second, &original, plain, NULL));
+    CHECK(!pycall_shorten(&second, &original, plain, NULL, HEAD));
     CHECK(get(&second) == plain);
+}
+
+/* As free-threaded Pythons have them. */
+TEST(objects_with_a_long_head)
+{
+    enum { LONG = 2 * HEAD, BEHIND = LONG / WORD_BYTES };
+    static uintptr_t free_type[WORDS], functions[2][WORDS];
+    pycall_function *runs = plain;
+    void *args[2] = {&wrapper, &original};
+    free_type[BEHIND + 2] = sizeof functions[0];
+    free_type[BEHIND + 5] = POINTER * WORD_BYTES;
+    for (int i = 0; i < 2; i++) {
+        functions[i][BEHIND - 1] = (uintptr_t)free_type;
+        memcpy(&functions[i][POINTER], &runs, sizeof runs);
+    }
+    CHECK(!pycall_shorten(functions[0], functions[1], plain, NULL, 3 * WORD_BYTES));
+    CHECK(pycall_shorten(functions[0], functions[1], plain, NULL, LONG));
+    memcpy(&runs, &functions[0][POINTER], sizeof runs);
+    *pycall_inner_here() = MARK_FORWARD;
+    CHECK(runs(functions[0], args, 2, &type) == &original);
+    CHECK(ran == functions[1]);
+    *pycall_inner_here() = 0;
+    CHECK(runs(functions[0], args, 2, &type) == &original);
+    CHECK(ran == functions[0]);
 }
 
 TEST(what_is_not_known_is_left_alone)
@@ -144,20 +168,20 @@ TEST(what_is_not_known_is_left_alone)
         make();
         type.size = wrong[i].size;
         type.vectorcall = wrong[i].offset;
-        CHECK(!pycall_shorten(&wrapper, &original, plain, NULL));
+        CHECK(!pycall_shorten(&wrapper, &original, plain, NULL, HEAD));
         CHECK(get(&wrapper) == plain);
     }
     make();
-    CHECK(!pycall_shorten(&wrapper, &original, other, NULL));
+    CHECK(!pycall_shorten(&wrapper, &original, other, NULL, HEAD));
     put(&original, other);
-    CHECK(!pycall_shorten(&wrapper, &original, plain, NULL));
+    CHECK(!pycall_shorten(&wrapper, &original, plain, NULL, HEAD));
     put(&original, plain);
     put(&wrapper, other);
-    CHECK(!pycall_shorten(&wrapper, &original, plain, NULL));
+    CHECK(!pycall_shorten(&wrapper, &original, plain, NULL, HEAD));
     CHECK(get(&wrapper) == other);
 }
 
 TEST_MAIN(TEST_CASE(inside_a_forward_the_original_runs),
           TEST_CASE(python_may_set_the_pointer_itself), TEST_CASE(each_thread_has_its_own_forward),
           TEST_CASE(another_function_runs_itself), TEST_CASE(one_pair_only),
-          TEST_CASE(what_is_not_known_is_left_alone))
+          TEST_CASE(objects_with_a_long_head), TEST_CASE(what_is_not_known_is_left_alone))
