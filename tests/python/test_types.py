@@ -10,8 +10,8 @@ import support
 FOLDER = os.path.join(support.SOURCE, "python", "tidemark")
 # The guest's helper is loaded by old interpreters, and has no types.
 UNTYPED = (
-    "boot buckets history holders install lists marks modules names native objects peaks profiler "
-    "ranks settle tags"
+    "asserts assigned attach boot buckets dtypes history holders install lists marks modules names "
+    "native objects peaks profiler ranks settle tags"
 ).split()
 
 PROGRAM = """
