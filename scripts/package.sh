@@ -87,7 +87,9 @@ install_tree()
     quietly env DESTDIR= cmake --install "$work/build" --prefix "$tree" --strip
     chmod -R u=rwX,go=rX "$tree"
     find "$tree" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
-    ! grep -rqF "$root" "$tree" || fail "a file names the folder of the build: $(grep -rlF "$root" "$tree")"
+    # A short path such as /src may stand in the documentation; nothing writes one there.
+    named=$(grep -rlF --exclude-dir=doc "$root" "$tree" || :)
+    [ -z "$named" ] || fail "a file names the folder of the build: $named"
 }
 
 # The name of the platform says which glibc is old enough.
