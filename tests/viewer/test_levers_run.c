@@ -459,7 +459,7 @@ TEST(a_module_is_computed_again_call_by_call)
     CHECK(!lever.at_most && lever.estimated); /* a GPU's kernels may have temporaries there */
     CHECK_INT(lever.next_step, 0);
     char on_host[2000];
-    snprintf(on_host, sizeof on_host, "%sUPDATE device SET kind='cpu'", modules_sql);
+    snprintf(on_host, sizeof on_host, "%s;UPDATE device SET kind='cpu'", modules_sql);
     lever = lever_of(&script, on_host, LEVER_CHECKPOINT);
     CHECK_INT(lever.bytes, MIB(255 - 135));
     CHECK(!lever.at_most && !lever.estimated);
