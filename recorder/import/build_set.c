@@ -129,12 +129,12 @@ static int set_place(struct build *build, struct trace_entry *entry, const uint6
     return id ? BASE_OK : ERR_NOMEM;
 }
 
-/* Of a thread's other events it is left out. */
-static void set_metadata(struct build *build, struct trace_entry *entry, value v)
+static void text_or_none(struct build *build, value v, uint32_t *out)
 {
-    uint32_t text;
-    if (entry->action == TRACE_ANNOTATE && string_of(build, v, &text))
-        entry->block = text;
+    if (value_kind(v) == VALUE_NONE)
+        *out = 0;
+    else
+        string_of(build, v, out);
 }
 
 static int set_entry(struct build *build, size_t at, enum key key, value v)
@@ -162,7 +162,10 @@ static int set_entry(struct build *build, size_t at, enum key key, value v)
             return set_place(build, entry, NULL, (uint32_t)value_payload(v));
         break;
     case KEY_USER_METADATA:
-        set_metadata(build, entry, v);
+        text_or_none(build, v, &entry->user);
+        break;
+    case KEY_COMPILE_CONTEXT:
+        text_or_none(build, v, &entry->compiled);
         break;
     case KEY_FRAMES:
         if (value_kind(v) == VALUE_SITE)

@@ -218,7 +218,7 @@ static void fill_segment(struct feed *feed, const struct trace_entry *entry, str
 /* A mark by the name that was attached, with the block's address. */
 static void fill_annotation(struct feed *feed, const struct trace_entry *entry, struct event *event)
 {
-    uint32_t name = feed_string(feed, (uint32_t)entry->block);
+    uint32_t name = feed_string(feed, entry->user);
     event->kind = EVENT_MARK;
     event->addr = event->site = 0;
     event->a = entry->addr;

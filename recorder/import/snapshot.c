@@ -146,7 +146,8 @@ static bool records_are_valid(const struct snapshot *snapshot)
     for (size_t i = 0; i < snapshot->entry_count; i++) {
         const struct trace_entry *entry = &snapshot->entries[i];
         if (entry->site > sites || entry->place > snapshot->places.item_count ||
-            entry->action >= TRACE_ACTION_COUNT)
+            entry->user > snapshot->strings.item_count ||
+            entry->compiled > snapshot->strings.item_count || entry->action >= TRACE_ACTION_COUNT)
             return false;
     }
     for (size_t i = 0; i < snapshot->block_count; i++)

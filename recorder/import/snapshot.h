@@ -2,7 +2,7 @@
  * snapshot.h - what a snapshot of PyTorch's allocator says, in compact records.
  *
  * A pickle repeats a dictionary of seven keys and a list of sixty frames for each event. Here an
- * event is 40 bytes; strings, frames and call stacks are kept once and named by number. Numbers of
+ * event is 48 bytes; strings, frames and call stacks are kept once and named by number. Numbers of
  * strings, frames, sites and places begin at 1; 0 is "none".
  *
  * Memory. Every array grows through the budget, which refuses to hold more than IMPORT_BUDGET_BASE
@@ -55,7 +55,7 @@ enum trace_action {
     TRACE_SEGMENT_UNMAP,
     TRACE_SNAPSHOT,
     TRACE_OOM,
-    TRACE_ANNOTATE, /* `block` is the string that was attached, 0 = none */
+    TRACE_ANNOTATE, /* its `user` is the string that was attached, not its thread's */
     TRACE_ACTION_COUNT
 };
 
@@ -65,6 +65,8 @@ struct trace_entry {
     uint64_t block;  /* of an alloc: the block's exact size; 0 = not known (yet) */
     int64_t time_us; /* since 1970; 0 = not known */
     uint32_t site;
+    uint32_t user;       /* string: user_metadata */
+    uint32_t compiled;   /* string: compile_context */
     uint32_t place : 24; /* struct snapshot_place */
     uint32_t action : 7; /* enum trace_action */
     uint32_t lost : 1;   /* alloc: gone at the end, and its free is not in the trace;
