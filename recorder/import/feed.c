@@ -33,13 +33,13 @@ static uint64_t time_ns(struct feed *feed, int64_t at_us)
     return (uint64_t)(feed->now_us - feed->base_us) * 1000;
 }
 
-static struct event event_of(struct feed *feed, enum event_kind kind, int64_t at_us)
+struct event feed_event(struct feed *feed, enum event_kind kind, int64_t at_us)
 {
     return (struct event){
         .kind = (uint64_t)kind & 0xff, .time_ns = time_ns(feed, at_us), .thread = FEED_THREAD};
 }
 
-static int give(struct feed *feed, const struct event *event)
+int feed_give(struct feed *feed, const struct event *event)
 {
     state_event(feed->process, event);
     return state_wants_flush(feed->state) ? feed->flush(feed->self) : BASE_OK;
@@ -49,19 +49,19 @@ static int give(struct feed *feed, const struct event *event)
 
 static int give_segment(struct feed *feed, const struct rebuild_segment *segment)
 {
-    struct event event = event_of(feed, EVENT_SEGMENT_ALLOC, 0);
+    struct event event = feed_event(feed, EVENT_SEGMENT_ALLOC, 0);
     event.flags = segment->expandable ? EVENT_F_MAP : 0;
     event.addr = segment->address;
     event.size = segment->size;
     event.site = feed_site(feed, segment->site);
     event.heap = feed_place(feed, segment->place) & EVENT_MAX_HEAP;
     feed->counts.segments_before++;
-    return give(feed, &event);
+    return feed_give(feed, &event);
 }
 
 static int give_block(struct feed *feed, const struct rebuild_block *block, bool exact)
 {
-    struct event event = event_of(feed, EVENT_BLOCK_ALLOC, 0);
+    struct event event = feed_event(feed, EVENT_BLOCK_ALLOC, 0);
     event.addr = block->address;
     event.size = block->size;
     if (block->requested != SNAPSHOT_NOT_KNOWN && !exact) {
@@ -71,12 +71,12 @@ static int give_block(struct feed *feed, const struct rebuild_block *block, bool
     event.site = feed_site(feed, block->site);
     event.heap = feed_place(feed, block->place) & EVENT_MAX_HEAP;
     feed->counts.blocks_before++;
-    int err = give(feed, &event);
+    int err = feed_give(feed, &event);
     if (err || !block->pending)
         return err;
     event.kind = EVENT_BLOCK_FREE;
     event.flags = EVENT_F_WAITS;
-    return give(feed, &event);
+    return feed_give(feed, &event);
 }
 
 static int give_first(struct feed *feed)
@@ -139,13 +139,13 @@ void feed_conf(const struct snapshot *snapshot, struct buf *out)
 static int give_setting(struct feed *feed, const char *key, const char *value)
 {
     struct buf text = {0};
-    struct event event = event_of(feed, EVENT_MARK, 0);
+    struct event event = feed_event(feed, EVENT_MARK, 0);
     buf_print(&text, "%s=%s", key, value);
     bool broken = text.broken;
     event.flags = EVENT_F_SETTING;
     event.name = broken ? 0 : feed_text(feed, buf_string(&text), text.count);
     buf_clear(&text);
-    return broken ? ERR_NOMEM : give(feed, &event);
+    return broken ? ERR_NOMEM : feed_give(feed, &event);
 }
 
 static int give_settings(struct feed *feed)
@@ -269,29 +269,27 @@ static bool fill(struct feed *feed, const struct rebuild *rebuild, size_t at, st
 static int give_entry(struct feed *feed, size_t device)
 {
     const struct rebuild *rebuild = &feed->rebuilds[device];
+    int err = feed_texts_before_entry(feed, device);
     size_t at = feed->next[device]++;
     const struct trace_entry *entry = &rebuild->entries[at];
-    struct event event = event_of(feed, EVENT_NONE, entry->time_us);
+    struct event event = feed_event(feed, EVENT_NONE, entry->time_us);
     event.addr = entry->addr;
     event.site = feed_site(feed, entry->site);
     feed->counts.events++;
-    if (!fill(feed, rebuild, at, &event))
-        return BASE_OK;
+    if (err || !fill(feed, rebuild, at, &event))
+        return err;
     event.heap = feed_place(feed, entry->place) & EVENT_MAX_HEAP;
-    return give(feed, &event);
+    return feed_give(feed, &event);
 }
 
 /* ---- annotations ---- */
 
-static int give_note(struct feed *feed)
+static int tell_note(struct feed *feed, size_t at)
 {
-    size_t at = feed->notes.next++;
     const struct snapshot_note *note = &feed->snapshot->notes[at];
     uint64_t number = 0;
     bool end = note->end;
-    if (feed->notes.at[at].skipped)
-        return BASE_OK;
-    struct event event = event_of(feed, EVENT_NONE, note->time_us);
+    struct event event = feed_event(feed, EVENT_NONE, note->time_us);
     event.thread = FEED_THREAD + feed->notes.at[at].lane;
     switch (feed_note_kind(snapshot_text(feed->snapshot, note->name), &number)) {
     case NOTE_IS_STEP:
@@ -311,7 +309,19 @@ static int give_note(struct feed *feed)
         event.kind = end ? EVENT_PHASE_END : EVENT_PHASE_BEGIN;
         event.name = feed_string(feed, note->name);
     }
-    return give(feed, &event);
+    return feed_give(feed, &event);
+}
+
+static int give_note(struct feed *feed, size_t device)
+{
+    size_t at = feed->notes.next++;
+    bool own = feed->notes.at[at].lane == 0;
+    if (feed->notes.at[at].skipped)
+        return BASE_OK;
+    int err = own ? feed_texts_before_note(feed, at, device) : BASE_OK;
+    if (err == BASE_OK)
+        err = tell_note(feed, at);
+    return err || !own ? err : feed_texts_after_note(feed, at);
 }
 
 /* ---- merging ---- */
@@ -350,13 +360,13 @@ static int give_all(struct feed *feed)
     while (err == BASE_OK) {
         size_t device = earliest(feed);
         if (note_is_next(feed, device))
-            err = give_note(feed);
+            err = give_note(feed, device);
         else if (device == feed->device_count)
             break;
         else
             err = give_entry(feed, device);
     }
-    return err;
+    return err ? err : feed_texts_before_entry(feed, feed->device_count);
 }
 
 /* ---- the end ---- */
@@ -370,10 +380,10 @@ static int give_gone(struct feed *feed)
         const struct rebuild *rebuild = &feed->rebuilds[d];
         loss.by_kind[EVENT_BLOCK_FREE] += rebuild->counts.allocs_lost;
         for (size_t i = 0; err == BASE_OK && i < rebuild->gone_count; i++) {
-            struct event event = event_of(feed, EVENT_BLOCK_FREE, 0);
+            struct event event = feed_event(feed, EVENT_BLOCK_FREE, 0);
             event.addr = rebuild->gone[i].address;
             event.heap = feed_place(feed, rebuild->gone[i].place) & EVENT_MAX_HEAP;
-            err = give(feed, &event);
+            err = feed_give(feed, &event);
         }
     }
     if (loss.by_kind[EVENT_BLOCK_FREE])
@@ -398,6 +408,8 @@ int feed_run(struct feed *feed)
     if (err == BASE_OK)
         err = feed_notes_pair(&feed->notes, feed->snapshot);
     if (err == BASE_OK)
+        err = feed_texts_begin(feed);
+    if (err == BASE_OK)
         err = give_first(feed);
     if (err == BASE_OK)
         err = give_settings(feed);
@@ -412,6 +424,7 @@ int feed_run(struct feed *feed)
     if (feed->process)
         state_process_end(feed->process, &end);
     mem_free(feed->next);
+    feed_texts_clear(&feed->texts);
     feed_define_clear(feed);
     return err;
 }
