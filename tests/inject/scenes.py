@@ -253,7 +253,7 @@ def export_scenes(options, folder):
 # ---- commands that make a database ----
 
 def other_imports(options, folder):
-    """A file of each other kind, and one of them packed."""
+    """A file of each other kind, one of them packed, and a snapshot whose events have texts."""
     beside = os.path.join(options.data, "..", "import")
     export, packed = (os.path.join(folder, name) for name in ("export.sqlite", "trace.json.gz"))
     subprocess.run([sys.executable, "-B", os.path.join(beside, "nsys_model.py"), export],
@@ -262,7 +262,8 @@ def other_imports(options, folder):
     with open(trace, "rb") as file, gzip.open(packed, "wb") as to:
         to.write(file.read())
     return [os.path.join(beside, "logs", "rmm-26.10.dev0.log"), trace, packed, export,
-            os.path.join(beside, "profiles", "jax-0.10.2.prof")]
+            os.path.join(beside, "profiles", "jax-0.10.2.prof"),
+            os.path.join(beside, "corpus", "c359d57fecd0")]
 
 
 def import_scenes(options, folder):
