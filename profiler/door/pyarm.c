@@ -79,11 +79,9 @@ static bool ask_for_pause(void)
            python.add_pending_call(pending_pause, NULL) == 0;
 }
 
-/* The name under which it looks for a recorder: that which it was given first. NULL: it is recorded
- * already, or there is no memory. */
-const char *tidemark_py_arm(const char *name)
+static const char *arm(const char *name)
 {
-    static enum { NEW, BOUND, FAILED } got; /* one thread at a time: under the interpreter's lock */
+    static enum { NEW, BOUND, FAILED } got;
     if (got == FAILED || !guest_arm(name))
         return NULL;
     if (got == BOUND)
@@ -95,6 +93,19 @@ const char *tidemark_py_arm(const char *name)
     }
     torch_late_bind();
     return greeting_name();
+}
+
+/* The name under which it looks for a recorder: that which it was given first. NULL: it is recorded
+ * already, or there is no memory, or another thread is in here: ctypes calls without the
+ * interpreter's lock, where there is one at all. */
+const char *tidemark_py_arm(const char *name)
+{
+    static atomic_flag busy = ATOMIC_FLAG_INIT;
+    if (atomic_flag_test_and_set(&busy))
+        return NULL;
+    const char *found = arm(name);
+    atomic_flag_clear(&busy);
+    return found;
 }
 
 int tidemark_py_paused(void)

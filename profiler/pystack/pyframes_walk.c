@@ -231,6 +231,14 @@ static bool is_within(int64_t offset, int64_t bytes)
     return offset >= -2 && offset < bytes;
 }
 
+/* What was read so far was read before what follows. */
+static void keep_order(void)
+{
+#ifndef __SANITIZE_THREAD__ /* which knows no fences */
+    atomic_thread_fence(memory_order_acquire);
+#endif
+}
+
 /* The byte offset of a position in the thread's own copy of its code, -3 if it is in none. Another
  * thread that begins to execute the code may put a longer list in the place of this one, and then
  * frees this one at once where our thread is inside C without being counted as one of Python's. The
@@ -248,7 +256,7 @@ static int64_t offset_in_copy(const struct pyframes_layout *layout, const char *
         if (!list || number >= 1u << 20 || !copy_words(from, read))
             continue;
         int64_t offset = (int64_t)(pyframes_word(frame, layout->position) - read[1]);
-        atomic_thread_fence(memory_order_acquire);
+        keep_order();
         if (atomic_load_explicit(at, memory_order_relaxed) == list && number < read[0] &&
             is_within(offset, bytes))
             return offset;

@@ -77,8 +77,10 @@ def is_deaf(library, torch):
 
 
 def attach(library, torch):
+    wait = 0.001  # a main thread that is in C may stay there for long
     while not library.tidemark_py_paused():
-        time.sleep(0.001)
+        time.sleep(wait)
+        wait = min(1.2 * wait, 0.1)
     try:
         if torch is not None:
             tell(library, torch)

@@ -43,7 +43,7 @@ class _File:
         self.waiting: List[pa.Table] = []
         self.waiting_rows = 0
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        self.temporary = os.path.join(os.path.dirname(path), "._" + os.path.basename(path))
+        self.temporary = os.path.join(os.path.dirname(path), ".%s.tmp" % os.path.basename(path))
         self.writer: Any = None
 
     def _open(self, schema: pa.Schema) -> Any:

@@ -213,11 +213,15 @@ def main(arguments: Optional[List[str]] = None) -> int:
             options.commit,
             options.views.split(",") if options.views else None,
         )
-    except Failure as why:
+    except (Failure, OSError) as why:
         print("tidemark: %s" % why, file=sys.stderr)
         return 3
-    except OSError as why:
-        print("tidemark: %s" % why, file=sys.stderr)
+    except Exception as why:  # SQLite's by ADBC, and Arrow's, have no base of their own
+        print(
+            "tidemark: cannot export %s: %s\ntidemark: if it is damaged: tidemark repair %s"
+            % (options.recording, str(why).split("\n", 1)[0], options.recording),
+            file=sys.stderr,
+        )
         return 3
     print(
         "tidemark: wrote %s, %d rows in %.1f MiB; DuckDB reads %s/VIEW/*/*/*.parquet"

@@ -139,10 +139,24 @@ static bool is_drift(const struct line *line, double span, double half)
     return slope > 3 * line->slope_error && slope * span > 6 * half && slope <= CLOCK_DRIFT;
 }
 
+/* A line through a few points passes close to them wherever it should be. So it is level, and what
+ * is not known of the drift is its error. */
+static void lay_level(const struct pair *pairs, double *room, struct line *line)
+{
+    line->slope = 0;
+    line->height = height_of(pairs, line, room);
+    line->slope_error = CLOCK_UNSEEN / 2;
+    line->error = 2 * distance(pairs, line, 1, room);
+}
+
 /* `room` is for count * count / 2 numbers. */
 static void lay(const struct pair *pairs, size_t count, double *room, struct line *line)
 {
     *line = (struct line){.count = count, .middle = middle_of(pairs, count)};
+    if (count < CLOCK_LINE) {
+        lay_level(pairs, room, line);
+        return;
+    }
     line->slope = slope_of(pairs, count, room);
     line->height = height_of(pairs, line, room);
     line->slope_error = slope_error_of(pairs, line, room);
@@ -151,7 +165,10 @@ static void lay(const struct pair *pairs, size_t count, double *room, struct lin
         line->slope = line->slope_error = 0;
         line->height = height_of(pairs, line, room);
     }
-    line->error = distance(pairs, line, 0.95, room);
+    /* It is closer to the points that it was laid through than to others. */
+    const double few = 1 + 8 / (double)count;
+    line->slope_error *= few;
+    line->error = few * distance(pairs, line, 0.95, room);
 }
 
 /* ---- one recording against those that are aligned ---- */
@@ -219,7 +236,7 @@ static void take(struct clock_side *side, enum clock_kind kind, const struct lin
 {
     double end = (double)side->run_ns - line->middle;
     double far = line->middle > end ? line->middle : end;
-    double error = line->error + line->slope_error * far + (double)error_ns;
+    double error = line->error + 2 * line->slope_error * far + (double)error_ns;
     if (side->aligned && side->error_ns <= (int64_t)error)
         return;
     side->aligned = true;

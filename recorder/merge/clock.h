@@ -36,7 +36,10 @@
 #define CLOCK_MOST 4096 /* meetings of a kind that are kept of a recording */
 #define CLOCK_FIT 400   /* that a line is laid through */
 #define CLOCK_LEAST 3
+#define CLOCK_LINE 8 /* meetings: of fewer, none of which are far from a line, drift is not known  \
+                      */
 #define CLOCK_DRIFT 1e-3      /* no clock that is in order is as far off */
+#define CLOCK_UNSEEN 5e-4     /* nor does a kernel correct one by more than that */
 #define CLOCK_SAME_NS 1000000 /* two readings of one calendar by one clock */
 
 enum clock_kind {

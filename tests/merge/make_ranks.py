@@ -1,7 +1,7 @@
 """Recordings of many ranks, each of a node of its own, as a job of 256 ranks leaves them: a made-up
 training, as many blocks in each file, clocks that begin elsewhere and drift, a collective in each step.
 
-    make_ranks.py MAKE_FIXTURE FOLDER RANKS BLOCKS
+    make_ranks.py MAKE_FIXTURE FOLDER RANKS BLOCKS [STEPS]
 """
 import os
 import random
@@ -44,18 +44,18 @@ UPDATE allocation SET life_ns = -70368744177664 WHERE free_seq < 0;
 """
 
 
-def make(empty, folder, rank, ranks, blocks, dice):
+def make(empty, folder, rank, ranks, blocks, steps, dice):
     path = os.path.join(folder, "rank%d.db" % rank)
     with open(empty, "rb") as there, open(path, "wb") as here:
         here.write(there.read())
     drift, zero = dice.uniform(-50e-6, 50e-6), dice.randrange(10**12, 10**15)
     run_ns, last = 60 * 10**9, 2 * blocks
-    values = {"rank": rank, "ranks": ranks, "blocks": blocks, "last": last, "steps": STEPS,
-              "each": last // STEPS, "gap": run_ns // blocks, "living": LIVING, "pid": 1000 + rank,
+    values = {"rank": rank, "ranks": ranks, "blocks": blocks, "last": last, "steps": steps,
+              "each": last // steps, "gap": run_ns // blocks, "living": LIVING, "pid": 1000 + rank,
               "zero": zero, "real": 1760000000 * 10**9 + dice.randrange(10**9), "run_ns": run_ns,
               # All ranks leave within 100 us of each other.
-              "begin": "CAST((id - 0.5) * %d * %r AS INT)" % (run_ns // STEPS, 1 + drift),
-              "end": "CAST(id * %d * %r AS INT) + abs(random() %% 100000)" % (run_ns // STEPS, 1 + drift)}
+              "begin": "CAST((id - 0.5) * %d * %r AS INT)" % (run_ns // steps, 1 + drift),
+              "end": "CAST(id * %d * %r AS INT) + abs(random() %% 100000)" % (run_ns // steps, 1 + drift)}
     db = sqlite3.connect(path)
     db.execute("PRAGMA synchronous = OFF")
     db.executescript("BEGIN;" + ROWS.format(**values) + "COMMIT;")
@@ -64,11 +64,12 @@ def make(empty, folder, rank, ranks, blocks, dice):
 
 def main():
     make_fixture, folder, ranks, blocks = sys.argv[1:3] + [int(word) for word in sys.argv[3:5]]
+    steps = int(sys.argv[5]) if len(sys.argv) > 5 else STEPS
     dice = random.Random(1)
     empty = os.path.join(folder, "empty.db")
     subprocess.run([make_fixture, empty], check=True)
     for rank in range(ranks):
-        make(empty, folder, rank, ranks, blocks, dice)
+        make(empty, folder, rank, ranks, blocks, steps, dice)
     os.remove(empty)
 
 

@@ -4,8 +4,10 @@ with clocks that begin elsewhere and drift (split.py), and merged again (check_m
     test_merge.py TIDEMARK RANK MAKE_FIXTURE DATA [MAKE_OLDER]
 """
 import csv
+import glob
 import io
 import os
+import random
 import re
 import shutil
 import sqlite3
@@ -205,6 +207,31 @@ class Merge(unittest.TestCase):
         self.assertAlmostEqual(drift, -50000, delta=50)
         self.assertLess(worst, error + 60000)
         self.assertLess(error, 200000)
+
+    def test_a_few_collectives_do_not_promise_more_than_they_show(self):
+        """Ranks leave a collective within 100 us of each other, and their clocks drift by 50 ppm at most: where
+        are they at the begin and at the end of the run, beside what is stated?"""
+        maker = os.path.join(os.path.dirname(os.path.abspath(__file__)), "make_ranks.py")
+        for steps in (3, 4, 7, 8, 20):
+            folder = tempfile.mkdtemp()
+            self.addCleanup(shutil.rmtree, folder)
+            subprocess.run([sys.executable, maker, MAKE_FIXTURE, folder, "24", "600", str(steps)], check=True)
+            target = self.path("few%d.db" % steps)
+            tidemark("merge", "-o", target, *sorted(glob.glob(os.path.join(folder, "*.db"))))
+            db = sqlite3.connect(target)
+            told = db.execute("SELECT p.rank, p.start_ns, p.end_ns, n.error_ns FROM process p"
+                              " JOIN process_node pn ON pn.process = p.id JOIN node n ON n.node = pn.node"
+                              " WHERE p.rank IS NOT NULL ORDER BY p.rank").fetchall()
+            db.close()
+            dice = random.Random(1)
+            drifts = [(dice.uniform(-50e-6, 50e-6), dice.randrange(10**12, 10**15), dice.randrange(10**9))[0]
+                      for _ in told]
+            zero, run = told[0][1], told[0][2] - told[0][1]
+            beyond = sum(abs(begin - zero) > error or
+                         abs(end - zero - run * (1 + drifts[0]) / (1 + drifts[rank])) > error
+                         for rank, begin, end, error in told[1:])
+            self.assertLessEqual(beyond, 2, "%d of 24 clocks are farther off than is stated, by %d collectives"
+                                 % (beyond, steps))
 
     # ---- what is not merged ----
 
