@@ -2,6 +2,7 @@
  * then wrong in one place at a time. Strings of each form. */
 #include "pyframes_layout.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "pyframes_text.h"
@@ -202,6 +203,17 @@ static struct pyframes_layout free_threaded(int minor)
     return is;
 }
 
+/* Not of what lies between members, which nobody writes. */
+static bool is_same(const struct pyframes_layout *one, const struct pyframes_layout *other)
+{
+    const size_t first = offsetof(struct pyframes_layout, owner) + sizeof one->owner;
+    const size_t second = offsetof(struct pyframes_layout, flags);
+    const size_t end =
+        offsetof(struct pyframes_layout, cell_arguments) + sizeof one->cell_arguments;
+    return memcmp(one, other, first) == 0 && one->code_tag == other->code_tag &&
+           memcmp((const char *)one + second, (const char *)other + second, end - second) == 0;
+}
+
 TEST(free_threaded_builds)
 {
     for (int minor = 13; minor <= NEWEST; minor++) {
@@ -210,7 +222,7 @@ TEST(free_threaded_builds)
         fill_runtime(made, &wanted);
         made->runtime[2] = 1;
         CHECK_STR(pyframes_layout_check(&layout, made->type, made->runtime), NULL);
-        CHECK(memcmp(&layout, &wanted, sizeof layout) == 0);
+        CHECK(is_same(&layout, &wanted));
         if (minor == 13)
             continue;
         layout = *row_of(minor);

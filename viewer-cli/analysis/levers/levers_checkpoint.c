@@ -280,9 +280,10 @@ static int try_words(struct levers_work *work, const struct trial *trial, bool m
  * GPU's kernels may have temporaries in between, which a CPU's have not. */
 static bool is_in_backward(const struct levers_work *work, size_t before)
 {
-    const struct lever *last = work->out->levers + work->out->count - 1;
-    return !work->on_host && work->out->count > before && last->next_phase &&
-           strcmp(last->next_phase, "backward") == 0;
+    if (work->on_host || work->out->count <= before)
+        return false;
+    const char *phase = work->out->levers[work->out->count - 1].next_phase;
+    return phase && strcmp(phase, "backward") == 0;
 }
 
 /* Where it hangs on what computing again meets in backward, the most that it can be. */
