@@ -146,12 +146,16 @@ TEST(entropy_takes_its_softmax_in_bfloat16)
 TEST(sum_with_what_is_float32_is_float32)
 {
     static const struct made residual[] = {
+        {OTHER, 100, KEPT}, {ENCODE, 100, 3}, {DECODE, 100, KEPT}, {0}};
+    static const struct made saved[] = {
         {OTHER, 100, KEPT}, {ENCODE, 100, KEPT}, {DECODE, 100, KEPT}, {0}};
     static const struct made other[] = {
-        {OTHER, 60, KEPT}, {ENCODE, 100, KEPT}, {DECODE, 100, KEPT}, {0}};
+        {OTHER, 60, KEPT}, {ENCODE, 100, 3}, {DECODE, 100, KEPT}, {0}};
     static const char names[] = NAMED(2, "Linear.forward") NAMED(8, "layer_norm");
     /* A copy in place of what the product takes, and what it makes. */
     CHECK_INT(lever_of(residual, NULL, names).bytes, MIB(50 + 50));
+    /* A sum needs nothing in backward: this is another operation, as an activation. */
+    CHECK_INT(lever_of(saved, NULL, names).bytes, MIB(50 + 50 + 50));
     /* It has another shape: the third may be of the second alone. */
     CHECK_INT(lever_of(other, NULL, names).bytes, MIB(30 + 50 + 50));
 }

@@ -89,6 +89,12 @@ static bool shrink(struct autocast *all, const struct levers_block *block, int64
     return levers_extra(&all->edit, -half, from, block->end);
 }
 
+/* Backward needs what was made last: what comes next is made of it by more than a sum. */
+static bool is_saved(const struct autocast *all)
+{
+    return all->input && all->forward && all->input->end > all->forward->end;
+}
+
 /* As large as what was made last and is in bfloat16, while a tensor in float32 that is as large
  * still lives: the sum of the two, as of a residual and what a layer makes of it. */
 static bool is_sum(const struct autocast *all, const struct levers_block *block)
@@ -96,6 +102,14 @@ static bool is_sum(const struct autocast *all, const struct levers_block *block)
     uint64_t at = map_get(&all->full, (uint64_t)block->asked);
     return at != MAP_NONE && all->work->step.blocks[at].end > block->seq &&
            all->flow == FLOW_HALF && all->input && all->input->asked == block->asked;
+}
+
+/* Of an operation without a name: an activation follows its input. */
+static enum flow flow_of_unknown(const struct autocast *all, const struct levers_block *block)
+{
+    if (all->all_half || (all->flow == FLOW_HALF && is_saved(all)))
+        return FLOW_HALF;
+    return is_sum(all, block) ? FLOW_FULL : FLOW_OPEN;
 }
 
 static enum flow flow_of(const struct autocast *all, enum levers_op op,
@@ -115,7 +129,7 @@ static enum flow flow_of(const struct autocast *all, enum levers_op op,
     case LEVERS_OP_PIECES:
         return all->work->on_host ? all->flow : FLOW_FULL;
     case LEVERS_OP_UNKNOWN:
-        return all->all_half ? FLOW_HALF : is_sum(all, block) ? FLOW_FULL : FLOW_OPEN;
+        return flow_of_unknown(all, block);
     default:
         return FLOW_FULL;
     }

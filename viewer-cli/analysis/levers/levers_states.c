@@ -52,12 +52,21 @@ static int try_offload_shards(struct levers_work *work)
 
 /* ---- 8 bits ---- */
 
-/* Which optimizer makes a state: functions of PyTorch's. */
+/* Which optimizer makes a state: functions of PyTorch's, and its files. OTHER: one that has no
+ * relative of 8 bits. */
+enum { OTHER = 4 };
+
 static const char class_sql[] =
-    "SELECT coalesce(max(CASE WHEN n.text LIKE 'SGD.%' OR n.text LIKE '\\_%\\_sgd' ESCAPE '\\' "
-    "THEN 1"
-    "  WHEN n.text LIKE 'RMSprop.%' THEN 2 WHEN n.text LIKE 'Adagrad.%' THEN 3 END), 0) AS class"
+    "SELECT coalesce(max(CASE"
+    "  WHEN n.text LIKE 'SGD.%' OR n.text LIKE '\\_%\\_sgd' ESCAPE '\\'"
+    "    OR p.text LIKE '%/optim/sgd.py' THEN 1"
+    "  WHEN n.text LIKE 'RMSprop.%' OR p.text LIKE '%/optim/rmsprop.py' THEN 2"
+    "  WHEN n.text LIKE 'Adagrad.%' OR p.text LIKE '%/optim/adagrad.py' THEN 3"
+    "  WHEN p.text LIKE '%/optim/%.py' AND p.text NOT LIKE '%/optim/adam.py'"
+    "    AND p.text NOT LIKE '%/optim/adamw.py' AND p.text NOT LIKE '%/optim/optimizer.py'"
+    "    AND p.text NOT LIKE '%/optim/lr\\_scheduler.py' ESCAPE '\\' THEN 4 END), 0) AS class"
     "  FROM site s JOIN frame f ON f.id = s.frame JOIN string n ON n.id = f.function"
+    "  LEFT JOIN string p ON p.id = f.file"
     " WHERE s.site = ?1";
 
 /* Of the largest state; Adam where no other is known. */
@@ -86,7 +95,7 @@ static int try_eight_bits(struct levers_work *work)
     int err = levers_has_reduced_states(work, &reduced);
     if (err >= 0)
         err = read_class(work, &class);
-    if (err < 0 || reduced || (work->shards && class)) /* torchao has Adam's */
+    if (err < 0 || reduced || class == OTHER || (work->shards && class)) /* torchao has Adam's */
         return err;
     snprintf(text, sizeof text, "%s.optim.%s8bit(...): optimizer state in 8 bits",
              work->shards ? "torchao" : "bitsandbytes", classes[class]);
