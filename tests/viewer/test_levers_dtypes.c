@@ -3,6 +3,7 @@
  */
 #include "test.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "levers_model.h"
@@ -16,13 +17,10 @@
     "INSERT INTO string VALUES(60,'Linear.forward');"                                              \
     "INSERT INTO frame VALUES(60,60,NULL,NULL);UPDATE site SET frame=60 WHERE site=2 AND depth=0;"
 
-static struct lever lever_with(const char *more, enum lever_kind kind)
+static struct lever lever_in(const struct script *script, const char *more, enum lever_kind kind)
 {
-    const struct model model = {0};
-    struct script script = {0};
     struct peak peak;
-    train(&script, &model);
-    struct db *db = script_record(&script);
+    struct db *db = script_record(script);
     REQUIRE(db_exec(db, more) == 0);
     struct levers levers = read_levers(db, &peak);
     const struct lever *lever = find(&levers, kind);
@@ -32,6 +30,14 @@ static struct lever lever_with(const char *more, enum lever_kind kind)
     peak_clear(&peak);
     db_close(db);
     return out;
+}
+
+static struct lever lever_with(const char *more, enum lever_kind kind)
+{
+    const struct model model = {0};
+    struct script script = {0};
+    train(&script, &model);
+    return lever_in(&script, more, kind);
 }
 
 TEST(half_of_all_is_a_bound)
@@ -99,17 +105,9 @@ static struct lever lever_of(const struct made *forward, const struct made *afte
             script_block(&script, back + 1 + i, back + after[i].end, MIB(after[i].mib),
                          after[i].site);
     }
-    struct peak peak;
-    struct db *db = script_record(&script);
-    REQUIRE(db_exec(db, PARAMETERS GRAPHS) == 0 && db_exec(db, more) == 0);
-    struct levers levers = read_levers(db, &peak);
-    const struct lever *lever = find(&levers, LEVER_AUTOCAST);
-    struct lever out = lever ? *lever : (struct lever){0};
-    out.text = out.site_text = out.next_phase = NULL;
-    levers_clear(&levers);
-    peak_clear(&peak);
-    db_close(db);
-    return out;
+    char sql[2000];
+    snprintf(sql, sizeof sql, "%s%s", PARAMETERS GRAPHS, more);
+    return lever_in(&script, sql, LEVER_AUTOCAST);
 }
 
 TEST(activation_in_pieces_has_its_power_in_float32)

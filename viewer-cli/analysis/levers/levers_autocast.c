@@ -11,14 +11,11 @@
  * other way. The first is the bound, the second has to be half of it at least.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "error.h"
 #include "levers_dtypes.h"
 #include "levers_weights.h"
 #include "levers_work.h"
-#include "mem.h"
-#include "query.h"
 
 enum flow { FLOW_HALF, FLOW_FULL, FLOW_OPEN };
 

@@ -246,8 +246,9 @@ static bool is_one_row(const struct trial *trial)
 
 static bool is_unsure(const struct levers_step *step, const struct trial *trial)
 {
+    /* What is computed again stops where backward needs no more: of a whole model that is much. */
     bool unsure = trial->highest - trial->least > (step->highest - trial->highest) / 200 ||
-                  !is_one_row(trial);
+                  !is_one_row(trial) || !is_repeated(trial->units[0]);
     for (size_t i = 0; i < trial->count && !unsure; i++)
         unsure = holds(step, trial->units[i]);
     return unsure;
