@@ -40,9 +40,15 @@ static void put_inked(const struct plot_style *style, enum canvas_colour colour,
         buf_text(out, "\033[0m");
 }
 
-static const char *glyph_of(const struct plot_style *style, enum purpose purpose)
+/* What the kind "other" nearly all is has a letter of its own: that of its name. */
+static void put_glyphs(const struct plot_style *style, enum purpose purpose, const char *other,
+                       unsigned count, struct buf *out)
 {
-    return style->colour && style->utf8 ? "\u2588" : plot_category_inks[purpose].letter;
+    const char letter[] = {other ? *other : '\0', '\0'};
+    const char *glyph =
+        purpose == PURPOSE_OTHER && other ? letter : plot_category_inks[purpose].letter;
+    put_inked(style, plot_category_inks[purpose].colour,
+              style->colour && style->utf8 ? "\u2588" : glyph, count, out);
 }
 
 /* What is too small to be seen goes to "other"; the sum. */
@@ -58,16 +64,15 @@ static int64_t gather(const int64_t bytes[PURPOSES], int64_t shown[PURPOSES])
 }
 
 /* Each kind ends where its sum does, so that the bar is as wide as asked for. */
-static void put_bar(const int64_t shown[PURPOSES], int64_t sum, const struct plot_style *style,
-                    struct buf *out)
+static void put_bar(const int64_t shown[PURPOSES], int64_t sum, const char *other,
+                    const struct plot_style *style, struct buf *out)
 {
     int64_t below = 0;
     unsigned used = 0;
     for (int i = 0; i < PURPOSES; i++) {
         below += shown[i];
         unsigned end = (unsigned)((double)below / (double)sum * style->width + 0.5);
-        put_inked(style, plot_category_inks[i].colour, glyph_of(style, (enum purpose)i), end - used,
-                  out);
+        put_glyphs(style, (enum purpose)i, other, end - used, out);
         used = end;
     }
     buf_text(out, "\n");
@@ -88,7 +93,7 @@ static void put_legend(const int64_t shown[PURPOSES], int64_t sum, const char *o
         if (used)
             buf_text(out, fits ? "  " : "\n");
         used = (used && fits ? used + GAP : 0) + 1 + (unsigned)text.count;
-        put_inked(style, plot_category_inks[i].colour, glyph_of(style, (enum purpose)i), 1, out);
+        put_glyphs(style, (enum purpose)i, other, 1, out);
         buf_text(out, buf_string(&text));
         out->broken = out->broken || text.broken;
         buf_clear(&text);
@@ -104,6 +109,7 @@ void plot_bar(const int64_t bytes[PURPOSES], const char *other, const struct plo
     if (!sum)
         return;
     bool mixed = shown[PURPOSE_OTHER] - bytes[PURPOSE_OTHER] > shown[PURPOSE_OTHER] / MIXED;
-    put_bar(shown, sum, style, out);
-    put_legend(shown, sum, mixed ? NULL : other, style, out);
+    other = mixed ? NULL : other;
+    put_bar(shown, sum, other, style, out);
+    put_legend(shown, sum, other, style, out);
 }

@@ -13,42 +13,38 @@ enum {
     LINES_OF_FIRST = 4 /* of its text, however little room there is: its code is copied */
 };
 
-static const struct emit_column best_columns[] = {
-    {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE},
-    {NULL, "change that lowers the peak", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP},
-};
-/* Where not all of them are promises: what the words in front of figures say. */
-static const struct emit_column estimate_columns[] = {
-    {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE},
-    {NULL, "change that lowers the peak (about: estimated; else to 1 %)", EMIT_TEXT,
-     EMIT_PEOPLE | EMIT_WRAP},
-};
-static const struct emit_column bound_columns[] = {
-    {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE},
-    {NULL, "change that lowers the peak (at most: bound; else to 1 %)", EMIT_TEXT,
-     EMIT_PEOPLE | EMIT_WRAP},
-};
-static const struct emit_column both_columns[] = {
-    {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE},
-    {NULL, "change that lowers the peak (about: estimated, at most: bound)", EMIT_TEXT,
-     EMIT_PEOPLE | EMIT_WRAP},
+/* What the words in front of figures say. */
+enum grades { PROMISES, ESTIMATES, BOUNDS, BOTH, GRADES };
+
+#define COLUMNS(text)                                                                              \
+    {                                                                                              \
+        {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE},                                                   \
+        {                                                                                          \
+            NULL, text, EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP                                         \
+        }                                                                                          \
+    }
+
+/* The second of each: one that changes the training's numbers saves more than the first. */
+static const struct emit_column best_columns[GRADES][2][2] = {
+    [PROMISES] = {COLUMNS("change, best first"), COLUMNS("change, same results first")},
+    [ESTIMATES] = {COLUMNS("change, best first (about: estimated; else to 1 %)"),
+                   COLUMNS("change, same results first (about: estimated; else to 1 %)")},
+    [BOUNDS] = {COLUMNS("change, best first (at most: bound; else to 1 %)"),
+                COLUMNS("change, same results first (at most: bound; else to 1 %)")},
+    [BOTH] = {COLUMNS("change, best first (about: estimated, at most: bound)"),
+              COLUMNS("change, same results first (about: estimated, at most: bound)")},
 };
 
 static void open_best(struct emit *emit, const struct lever *const *best, size_t count)
 {
-    bool about = false, at_most = false;
+    bool about = false, at_most = false, outdone = false;
     for (size_t i = 0; i < count; i++) {
         at_most = at_most || levers_is_bound(best[i]);
         about = about || (levers_is_estimate(best[i]) && !levers_is_bound(best[i]));
+        outdone = outdone || levers_worth(best[i]) > levers_worth(best[0]);
     }
-    if (about && at_most)
-        EMIT_SECTION(emit, "best_levers", NULL, EMIT_ROWS, both_columns);
-    else if (about)
-        EMIT_SECTION(emit, "best_levers", NULL, EMIT_ROWS, estimate_columns);
-    else if (at_most)
-        EMIT_SECTION(emit, "best_levers", NULL, EMIT_ROWS, bound_columns);
-    else
-        EMIT_SECTION(emit, "best_levers", NULL, EMIT_ROWS, best_columns);
+    enum grades grades = about && at_most ? BOTH : about ? ESTIMATES : at_most ? BOUNDS : PROMISES;
+    emit_section(emit, "best_levers", NULL, EMIT_ROWS, best_columns[grades][outdone], 2);
 }
 
 /* How much of a text is a clause that can stand alone: until its code begins, or an addition. 0:

@@ -67,7 +67,7 @@ static bool is_nearly_all(int64_t bytes, int64_t whole)
 const char *peak_other_name(const struct peak_part *part)
 {
     const struct peak_category other = peak_category(part->peak, PURPOSE_OTHER);
-    if (part->infers && is_nearly_all(part->keys, other.bytes))
+    if (part->levers.infers && is_nearly_all(part->levers.cached, other.bytes))
         return "KV cache";
     if (other.by == RULE_NOT_TAGGED && is_nearly_all(other.by_bytes, other.bytes))
         return "made before training";
@@ -78,7 +78,7 @@ const char *peak_other_name(const struct peak_part *part)
 static bool has_place(const struct cause *cause, enum purpose kind)
 {
     if (kind == PURPOSE_OTHER)
-        return !cause->part->infers && find_place(cause->holders);
+        return !cause->part->levers.infers && find_place(cause->holders);
     return kind == PURPOSE_WORKSPACE && cause->holders->temporary.name;
 }
 
@@ -87,11 +87,11 @@ static void put_other(const struct cause *cause, bool places, struct buf *out)
     const struct peak_part *part = cause->part;
     const char *name = peak_other_name(part);
     char bytes[HUMAN_MAX];
-    if (part->infers && name) {
+    if (part->levers.infers && name) {
         buf_text(out, " (grows with the sequence)");
-    } else if (part->infers && part->keys > cause->whole / 100) {
-        buf_print(out, " (%s of it KV cache)", human_bytes(bytes, part->keys));
-    } else if (part->infers) {
+    } else if (part->levers.infers && part->levers.cached > cause->whole / 100) {
+        buf_print(out, " (%s of it KV cache)", human_bytes(bytes, part->levers.cached));
+    } else if (part->levers.infers) {
         buf_text(out, " (outputs and caches)");
     } else if (places && has_place(cause, PURPOSE_OTHER)) {
         buf_text(out, name ? " (" : " (from ");
@@ -128,7 +128,10 @@ static const char *name_of(const struct cause *cause, enum purpose kind, bool br
     return other ? other : plot_bar_name(kind);
 }
 
-enum { KINDS = 2 };
+enum {
+    KINDS = 2,
+    LEAST_THIRD = 10 /* per cent: a third kind is named where there is room for it */
+};
 
 struct detail {         /* of the line */
     bool reason[KINDS]; /* of each of the kinds */
@@ -182,6 +185,29 @@ static void put_fitting(const struct cause *cause, unsigned width, struct buf *o
     }
 }
 
+/* ", KV cache 15 % (grows with the sequence)", or without the reason. */
+static void add_third(const struct cause *cause, unsigned width, struct buf *out)
+{
+    const enum purpose kind = find_kind(cause->bytes, KINDS);
+    if (kind == PURPOSES || cause->bytes[kind] < cause->whole / 100 * LEAST_THIRD ||
+        cause->bytes[find_kind(cause->bytes, 0)] >= cause->whole / 3 * 2)
+        return;
+    struct buf third = {0};
+    bool done = false;
+    for (int reason = 1; reason >= 0 && !done; reason--) {
+        third.count = 0;
+        buf_print(&third, ", %s %.0f %%", name_of(cause, kind, false),
+                  (double)cause->bytes[kind] / (double)cause->whole * 100);
+        if (reason)
+            put_why(cause, kind, false, &third);
+        done = !width || out->count + third.count <= width;
+    }
+    if (done)
+        buf_add(out, third.data, third.count);
+    out->broken = out->broken || third.broken;
+    buf_clear(&third);
+}
+
 void peak_put_cause(const struct peak_part *part, const struct holders *holders)
 {
     struct cause cause = {.part = part, .holders = holders};
@@ -193,6 +219,7 @@ void peak_put_cause(const struct peak_part *part, const struct holders *holders)
         cause.whole += bytes;
     }
     put_fitting(&cause, emit->width, &line);
+    add_third(&cause, emit->width, &line);
     if (line.count)
         emit_line(emit, "%s", buf_string(&line));
     emit->out.broken = emit->out.broken || line.broken;

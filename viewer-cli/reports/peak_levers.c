@@ -138,21 +138,14 @@ static void say(const struct peak_part *part, const char *text)
                   part->scope->device_text, text);
 }
 
-static void put_no_step(const struct peak_part *part, struct buf *text)
-{
-    peak_inference_text(part, text);
-    if (!text->count)
-        buf_text(text,
-                 "the peak is outside of the training steps: changes to a step are not tried");
-}
-
 void peak_put_why_none(const struct peak_part *part)
 {
     const struct levers *levers = &part->levers;
     struct buf text = {0};
     char floor[HUMAN_MAX], tried[HUMAN_MAX];
     if (levers->state == LEVERS_NO_STEP)
-        put_no_step(part, &text);
+        buf_text(&text,
+                 "the peak is outside of the training steps: changes to a step are not tried");
     else if (levers->state == LEVERS_TOO_LARGE)
         buf_text(&text, "the step of the peak has too many blocks to look for what changes it");
     else if (levers->floor >= levers->peak - levers->peak / 100)
@@ -168,11 +161,6 @@ void peak_put_why_none(const struct peak_part *part)
         buf_print(&text, "none of the %s changes that were tried saves 1 %% or more",
                   human_count(tried, (int64_t)levers->tried));
     say(part, buf_string(&text));
-    text.count = 0;
-    if (levers->state == LEVERS_NO_STEP)
-        peak_inference_half(part, &text);
-    if (text.count)
-        say(part, buf_string(&text));
     part->emit->out.broken = part->emit->out.broken || text.broken;
     buf_clear(&text);
 }
@@ -226,7 +214,7 @@ static void put_licence(const struct peak_part *part)
 static void put_conditions(const struct peak_part *part)
 {
     const struct levers *levers = &part->levers;
-    if (levers->state != LEVERS_READY || !levers->count)
+    if (!levers->count)
         peak_put_why_none(part);
     if (any_outdone(levers))
         emit_line(part->emit, "of what it holds there: without it, another moment of the step is "

@@ -41,8 +41,6 @@ static int read_causes(const struct report *report, struct peak_part *part)
     if (err >= 0)
         err = peak_growth_read(report->db, part);
     if (err >= 0)
-        err = peak_inference_read(report->db, part);
-    if (err >= 0)
         err = peak_running_read(report->db, part);
     return err < 0 ? err
                    : levers_read(report->db, part->peak,

@@ -37,11 +37,6 @@ struct peak_part {
     bool went_on;        /* after it */
     struct peak highest; /* of the run, where `peak` is a refusal that ended it */
 
-    bool infers;    /* it is in a forward of a program that has no backward */
-    bool generates; /* likewise, and a function of that name was called */
-    bool float32;   /* likewise, and its parameters have no other dtype */
-    int64_t kept;   /* by forwards, for a backward that never comes */
-    int64_t keys;   /* and values, in a cache of transformers; of a program that infers */
     struct growth growth;
     struct growth_cause growth_cause;
     struct host_kill kill; /* by the kernel, for its memory */
@@ -118,14 +113,6 @@ void peak_oom_highest(const struct peak_part *part, struct buf *out);
 /* The same for the page: a heading and a few lines. */
 void peak_put_refusal(const struct peak_part *part);
 int peak_put_oom_programs(struct report *report, const struct peak_part *all);
-
-/* What no_grad would take off, in a program that does not train: nothing where it is in force. 0 or
- * an error; the text is empty where there is nothing to say. */
-int peak_inference_read(struct db *db, struct peak_part *part);
-void peak_inference_text(const struct peak_part *part, struct buf *out);
-/* Likewise, of a model in 16 bits: what a program that does not train has, all of it, as a bound.
- */
-void peak_inference_half(const struct peak_part *part, struct buf *out);
 
 /* 0 or an error; growth_cause_clear in both cases. */
 int peak_growth_read(struct db *db, struct peak_part *part);

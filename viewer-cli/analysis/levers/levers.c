@@ -326,6 +326,8 @@ static int find_all(struct levers_work *work)
     for (size_t i = 0; i < sizeof of_lives / sizeof *of_lives && err >= 0; i++)
         if (work->out->state == LEVERS_READY)
             err = of_lives[i](work);
+    if (err >= 0 && work->out->state == LEVERS_NO_STEP)
+        err = levers_inference(work);
     if (err >= 0)
         err = levers_requests(work);
     if (err >= 0)

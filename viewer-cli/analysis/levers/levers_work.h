@@ -136,6 +136,9 @@ bool levers_see_shards(const struct levers_step *step);
 int levers_requests(struct levers_work *work);
 int levers_first_step(struct levers_work *work);
 
+/* Of a program that does not train, where there is no step: its forwards. */
+int levers_inference(struct levers_work *work);
+
 /* By replay, where there are segments and no more operations than take a moment: what the levers so
  * far take off reserved; and levers of settings. */
 int levers_replay(struct levers_work *work);
