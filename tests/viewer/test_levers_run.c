@@ -101,6 +101,36 @@ TEST(a_closure_is_no_optimizer)
     CHECK_INT(lever_of(&closure, "", LEVER_OFFLOAD_STATES).bytes, MIB(40));
 }
 
+/* The recording ended in the middle of step 2: of its forward a change would have freed as much. */
+TEST(a_step_that_was_cut_short_bounds_nothing)
+{
+    struct script script = {0};
+    train(&script, 2, 1);
+    script_block(&script, at(1, 120), at(1, 130), MIB(20), OTHER);
+    script_phase(&script, "forward", 2, at(2, 0), SCRIPT_LIVES);
+    script_block(&script, at(2, 10), SCRIPT_LIVES, MIB(100), ENCODE);
+    script_block(&script, at(2, 20), SCRIPT_LIVES, MIB(10), OTHER);
+    struct lever lever = lever_of(&script,
+                                  "UPDATE phase SET end_seq = 3050, ended = 'process end'"
+                                  " WHERE step = 2",
+                                  LEVER_CHECKPOINT);
+    CHECK_INT(lever.bytes, MIB(20));
+    CHECK_INT(lever.next_step, 0);
+}
+
+/* Before the first step 160 MiB were there, and no change of a step lowers that. But that is the
+ * rest of a step where the recording began in the midst of one. */
+TEST(what_an_armed_recording_begins_with_bounds_nothing)
+{
+    struct script script = {0};
+    train(&script, 2, 1);
+    script_block(&script, 20, 60, MIB(110), OTHER);
+    script_block(&script, at(1, 120), at(1, 130), MIB(20), OTHER);
+    CHECK_INT(lever_of(&script, "", LEVER_CHECKPOINT).bytes, MIB(10));
+    CHECK_INT(lever_of(&script, "UPDATE process SET origin = 'armed'", LEVER_CHECKPOINT).bytes,
+              MIB(20));
+}
+
 /* 200 MiB in the optimizer of step 2 bound what a change to forward can do in step 1. */
 TEST(another_step_can_be_the_next_peak)
 {
@@ -488,6 +518,8 @@ TEST(a_module_that_is_computed_again_is_no_lever)
 }
 
 TEST_MAIN(
+    TEST_CASE(a_step_that_was_cut_short_bounds_nothing),
+    TEST_CASE(what_an_armed_recording_begins_with_bounds_nothing),
     TEST_CASE(a_closure_is_no_optimizer), TEST_CASE(each_micro_batch_of_a_step_is_checkpointed),
     TEST_CASE(another_step_can_be_the_next_peak),
     TEST_CASE(steps_that_were_not_asked_about_bound_nothing),

@@ -201,7 +201,8 @@ int levers_try(struct levers_work *work, struct levers_edit *edit, const struct 
 
 /* ---- all of them ---- */
 
-/* The highest before the first step. */
+/* The highest before the first step. Where a recording began in the middle of a program, that is
+ * the rest of another step. */
 static int read_floor(struct levers_work *work)
 {
     struct category_rules *rules;
@@ -213,7 +214,8 @@ static int read_floor(struct levers_work *work)
             "SELECT max(pd.peak_allocated) AS floor FROM phase ph"
             "  JOIN phase_device pd ON pd.phase = ph.id"
             " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step IS NULL"
-            "   AND ph.begin_seq < ?3 AND ph.id <= ?4",
+            "   AND ph.begin_seq < ?3 AND ph.id <= ?4"
+            "   AND (SELECT origin FROM process WHERE id = ?1) <> 'armed'",
             Q_IN(work->peak->process, work->peak->device, rules->first_seq, rules->early_id),
             Q_OUT(Q_OPT(floor)));
     category_free(rules);

@@ -2,6 +2,10 @@
  * All steps that were asked about, if they are not too many; else the peak's own, then the next and
  * the one before in turn, as long as there is room. What the program does behind its last step is
  * part of the last window, if nobody asked for some steps only.
+ *
+ * A step that was cut short, as by the end of a recording, is none of them, unless the peak is in
+ * it: a change is not seen in what the rest of the step would have freed, and it would be said to
+ * save less than it does.
  */
 #include "levers_window.h"
 
@@ -21,6 +25,7 @@ struct bounds {
 struct window {
     struct bounds *steps; /* by begin */
     size_t count, own, first, last;
+    bool cut; /* a step is not among them */
 };
 
 static int by_begin(const void *one, const void *other)
@@ -45,6 +50,10 @@ static void take_steps(const struct category_rules *rules, const struct peak *pe
         const struct category_bounds *step = &rules->steps[i];
         if (step->step < peak->first_step || step->step > peak->last_step)
             continue;
+        if (step->cut_seq != CATEGORY_UNKNOWN && step->step != peak->step) {
+            window->cut = true;
+            continue;
+        }
         int64_t end = step->end_seq == CATEGORY_UNKNOWN ? last : step->end_seq;
         if (step->step == peak->step && end < peak->seq)
             end = peak->seq;
@@ -93,7 +102,7 @@ static void take_window(const struct window *window, const struct peak *peak, in
     for (size_t i = window->first; i <= window->last; i++)
         out->end = window->steps[i].end > out->end ? window->steps[i].end : out->end;
     out->whole = window->first == 0 && window->last + 1 == window->count;
-    if (all && out->whole && last > out->end && last - out->begin <= EVENTS_MOST)
+    if (all && out->whole && !window->cut && last > out->end && last - out->begin <= EVENTS_MOST)
         out->end = last;
 }
 
