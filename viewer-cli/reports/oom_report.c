@@ -287,11 +287,21 @@ static const char *where_text(char text[240], const struct oom *oom)
     return text;
 }
 
+/* "; address space 3205 MiB of 3210 MiB: 11.0 MiB short" of what was asked for. */
+static void put_wall(struct buf *line, const char *name, int64_t used, int64_t most, int64_t asked)
+{
+    char bytes[HUMAN_MAX], limit[HUMAN_MAX], missing[HUMAN_MAX];
+    buf_print(line, "%s%s %s of %s", line->count ? "; " : "", name, human_bytes(bytes, used),
+              human_bytes(limit, most));
+    if (asked > 0 && used <= most && asked > most - used)
+        buf_print(line, ": %s short", human_bytes(missing, asked - (most - used)));
+}
+
 /* "allocated 352 MiB; address space 3205 MiB of 3210 MiB": of host memory. */
 static void put_host_room(struct buf *line, const struct oom *oom)
 {
     const struct host *host = &oom->host;
-    char bytes[HUMAN_MAX], limit[HUMAN_MAX];
+    char bytes[HUMAN_MAX];
     const struct {
         enum host_wall wall;
         const char *name;
@@ -305,8 +315,7 @@ static void put_host_room(struct buf *line, const struct oom *oom)
         buf_print(line, "allocated %s", human_bytes(bytes, oom->allocated));
     for (size_t i = 0; i < sizeof walls / sizeof *walls; i++)
         if (walls[i].wall == oom->wall && walls[i].used != HOST_NONE && walls[i].limit != HOST_NONE)
-            buf_print(line, "%s%s %s of %s", line->count ? "; " : "", walls[i].name,
-                      human_bytes(bytes, walls[i].used), human_bytes(limit, walls[i].limit));
+            put_wall(line, walls[i].name, walls[i].used, walls[i].limit, oom->asked);
 }
 
 /* "free: 206 MiB in the cache, the largest free block 20.0 MiB; limit 4.0 GiB" */

@@ -5,6 +5,7 @@
 #include "buf.h"
 #include "human.h"
 #include "peak_page.h"
+#include "phase_kind.h"
 #include "plot_bar.h"
 
 /* What keeps a block of a kind, as a page says it behind the kind's name; NULL: a function of its
@@ -110,12 +111,25 @@ static void put_temporary(const struct cause *cause, bool places, struct buf *ou
     buf_text(out, ")");
 }
 
+/* Of FSDP's collectives those that gather parameters are known, and the others of backward spread
+ * gradients. */
+static const char *sent_by(const struct peak *peak)
+{
+    bool backward = phase_kind_from(peak->phase_kind) == PHASE_KIND_BACKWARD;
+    if (peak_category(peak, PURPOSE_COMMUNICATION).by == RULE_GATHERED_IN)
+        return "all_gather";
+    return backward && peak_category(peak, PURPOSE_GATHERED).bytes ? "reduce_scatter"
+                                                                   : kept_by[PURPOSE_COMMUNICATION];
+}
+
 static void put_why(const struct cause *cause, enum purpose kind, bool places, struct buf *out)
 {
     if (kind == PURPOSE_OTHER)
         put_other(cause, places, out);
     else if (kind == PURPOSE_WORKSPACE)
         put_temporary(cause, places, out);
+    else if (kind == PURPOSE_COMMUNICATION)
+        buf_print(out, " (%s)", sent_by(cause->part->peak));
     else if (kept_by[kind])
         buf_print(out, " (%s)", kept_by[kind]);
 }
@@ -189,7 +203,8 @@ static void put_fitting(const struct cause *cause, unsigned width, struct buf *o
 static void add_third(const struct cause *cause, unsigned width, struct buf *out)
 {
     const enum purpose kind = find_kind(cause->bytes, KINDS);
-    if (kind == PURPOSES || cause->bytes[kind] < cause->whole / 100 * LEAST_THIRD ||
+    if (kind == PURPOSES || (kind == PURPOSE_OTHER && !peak_other_name(cause->part)) ||
+        cause->bytes[kind] < cause->whole / 100 * LEAST_THIRD ||
         cause->bytes[find_kind(cause->bytes, 0)] >= cause->whole / 3 * 2)
         return;
     struct buf third = {0};

@@ -51,14 +51,19 @@ static void put_gap(struct emit *emit, const struct tightness *tight)
 
 /* ---- where ---- */
 
-static const char *place_of(const struct peak *peak, struct buf *out)
+static void place_of(const struct peak *peak, struct buf *out)
 {
     char remark[PEAK_REMARK];
     if (peak->step != PEAK_NONE)
         buf_print(out, ", step %" PRId64, peak->step);
     buf_print(out, ", %s", peak->phase_path ? peak->phase_path : "no phase");
     buf_text(out, peak_remark(remark, peak));
-    return buf_string(out);
+}
+
+/* A call that takes a whole prompt, of a loop that generates. */
+static bool is_prefill(const struct peak_part *part)
+{
+    return part->levers.infers && part->growth.sequence.prefill;
 }
 
 static void put_heading(const struct peak_page *page)
@@ -67,9 +72,12 @@ static void put_heading(const struct peak_page *page)
     struct emit *emit = page->part->emit;
     struct buf place = {0}, cut = {0};
     char text[400], bytes[HUMAN_MAX];
+    place_of(peak, &place);
+    if (is_prefill(page->part))
+        buf_text(&place, ", prefill of a prompt");
     snprintf(text, sizeof text, "Peak: %s allocated on %s%.200s%s",
              human_bytes(bytes, peak->allocated), page->part->scope->device_text,
-             place_of(peak, &place), page->whose);
+             buf_string(&place), page->whose);
     emit_put_cut(&cut, text, emit->width);
     emit_heading(emit, "%s", buf_string(&cut));
     emit->out.broken = emit->out.broken || place.broken || cut.broken;

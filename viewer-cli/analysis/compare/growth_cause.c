@@ -104,7 +104,7 @@ void growth_cause_clear(struct growth_cause *cause)
 
 /* ---- in words ---- */
 
-enum { TOKENS = 64 };
+enum { TOKENS = 64, SHOWN = 120 };
 
 static bool is_cache(const struct growth *growth, const struct growth_cause *cause)
 {
@@ -121,14 +121,24 @@ static void put_cache(char text[GROWTH_TEXT], const struct growth_cause *cause)
              cause->shown ? cause->shown : "call site not known");
 }
 
+/* Of a library's function the file is left out: rnn.py is PyTorch's, and may be the program's. */
+static int shown_bytes(const char *shown)
+{
+    const char *library = strstr(shown, " > ");
+    const char *file = library ? strstr(library, " (") : NULL;
+    return (int)(file ? (size_t)(file - shown) : strlen(shown));
+}
+
 static void put_growing(char text[GROWTH_TEXT], const struct growth *growth,
                         const struct growth_cause *cause)
 {
     char bytes[HUMAN_MAX];
     const char *unit = growth->calls ? "call" : "step";
-    snprintf(text, GROWTH_TEXT, "%s per %s, %ss %" PRId64 " to %" PRId64 "%s%.120s",
+    const char *shown = cause && cause->shown ? cause->shown : "";
+    snprintf(text, GROWTH_TEXT, "%s per %s, %ss %" PRId64 " to %" PRId64 "%s%.*s",
              human_bytes(bytes, growth->per_unit), unit, unit, growth->first, growth->last,
-             cause && cause->shown ? ", most in " : "", cause && cause->shown ? cause->shown : "");
+             *shown ? ", most in " : "", shown_bytes(shown) < SHOWN ? shown_bytes(shown) : SHOWN,
+             shown);
 }
 
 /* "KV cache: +4.0 MiB per 64 tokens in calls 1 to 63, then freed; highest: 26.3 MiB in call 64" */
