@@ -66,4 +66,38 @@ TEST(a_number_has_its_class_beside_it)
     db_close(db);
 }
 
-TEST_MAIN(TEST_CASE(rows_and_the_rest_are_all), TEST_CASE(a_number_has_its_class_beside_it))
+/* Of two modules that multiplied first, on two streams. */
+TEST(what_a_library_keeps_is_of_no_module)
+{
+    struct db *db = recording("train");
+    struct holders holders;
+    struct peak peak;
+    int64_t library = 0;
+    REQUIRE(db_exec(db, "DELETE FROM module;"
+                        "INSERT INTO module VALUES(1, '', 'Model'), (2, 'down', 'Linear'),"
+                        " (3, 'up', 'Linear');"
+                        "UPDATE device SET kind = 'cuda';"
+                        "INSERT INTO string VALUES(900, 'at::cuda::getNewWorkspace');"
+                        "INSERT INTO frame VALUES(900, 900, NULL, NULL);"
+                        "INSERT INTO site VALUES(900, 0, 900);"
+                        "UPDATE allocation SET module = 2 + seq % 2;"
+                        "UPDATE allocation SET site = 900, tag = NULL, size = 8 << 20"
+                        " WHERE seq % 3 = 0") == 0);
+    REQUIRE(peak_find(db, 1, 1, INT64_MIN, INT64_MAX, &peak) == 0);
+    REQUIRE(holders_read(db, 1, 1, peak.living_seq, 8, &holders) == 0);
+    CHECK(holders_are_valid(&holders));
+    CHECK(is_named(&holders, "cuBLAS"));
+    for (size_t i = 0; i < holders.count; i++) {
+        const struct holder *holder = &holders.holders[i];
+        bool own = holder->name && strcmp(holder->name, "cuBLAS") == 0;
+        library += holder->held[PURPOSE_LIBRARY];
+        CHECK_INT(own ? holder->bytes : 0, holder->held[PURPOSE_LIBRARY]);
+    }
+    CHECK(library > 0);
+    holders_clear(&holders);
+    peak_clear(&peak);
+    db_close(db);
+}
+
+TEST_MAIN(TEST_CASE(rows_and_the_rest_are_all), TEST_CASE(a_number_has_its_class_beside_it),
+          TEST_CASE(what_a_library_keeps_is_of_no_module))

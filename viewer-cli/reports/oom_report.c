@@ -103,21 +103,21 @@ static void put_host(struct emit *emit, const struct oom *oom)
     put_used(emit, oom, host->group_used, host->group_limit, "memory limit");
 }
 
-/* "since step 0; now request 8.0 MiB -> 16.0 MiB, inputs 8.0 MiB -> 16.0 MiB": the growth of the
- * last step, and since when there is some. */
+/* "since step 2: request 8.0 -> 16.0 MiB, inputs 8.0 MiB -> 16.0 MiB; larger in each step since
+ * step 0". */
 static void put_growth(struct buf *out, const struct oom *oom)
 {
     const struct oom_growth *growth = &oom->growth;
     char before[HUMAN_MAX], now[HUMAN_MAX];
     if (!growth->found)
         return;
-    if (growth->since < oom->step - 1)
-        buf_print(out, "since step %" PRId64 "; now ", growth->since);
-    buf_print(out, "request %s -> %s", human_bytes(before, growth->before),
-              human_bytes(now, oom->asked));
+    buf_print(out, "since step %" PRId64 ": request %s -> %s", oom->step - 1,
+              human_bytes(before, growth->before), human_bytes(now, oom->asked));
     if (growth->input)
         buf_print(out, ", inputs %s -> %s", human_bytes(before, growth->input_before),
                   human_bytes(now, growth->input));
+    if (growth->since < oom->step - 1)
+        buf_print(out, "; growing since step %" PRId64, growth->since);
 }
 
 /* A limit that the program gave itself. */
@@ -352,8 +352,7 @@ static void put_more(struct emit *emit, const struct oom *oom)
     struct buf text = {0};
     put_growth(&text, oom);
     if (text.count)
-        emit_line(emit, "grows%s%s", oom->growth.since < oom->step - 1 ? " " : ": ",
-                  buf_string(&text));
+        emit_line(emit, "larger %s", buf_string(&text));
     emit->out.broken = emit->out.broken || text.broken;
     buf_clear(&text);
 }

@@ -47,16 +47,28 @@ static void open_best(struct emit *emit, const struct lever *const *best, size_t
     emit_section(emit, "best_levers", NULL, EMIT_ROWS, best_columns[grades][outdone], 2);
 }
 
-/* How much of a text is a clause that can stand alone: until its code begins, or an addition. 0:
- * there is none that is shorter than `most`. */
+/* How deep in brackets a place is, from that of the character before it. */
+static int depth_behind(int depth, char c)
+{
+    return depth + (c == '(' || c == '[') - (c == ')' || c == ']');
+}
+
+/* How much of a text is a clause that can stand alone, less than `most`: up to a colon where its
+ * code begins, up to a comma before that, or without an addition behind a semicolon. Not inside of
+ * brackets, which are code or a place. 0: there is none. */
 static size_t find_clause(const char *text, size_t most)
 {
-    static const char *const ends[] = {": ", "; ", ", as ", ", and "};
     size_t longest = 0;
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        const char *end = strstr(text, ends[i]);
-        size_t bytes = end ? (size_t)(end - text) : 0;
-        longest = bytes < most && bytes > longest ? bytes : longest;
+    bool code = false, added = false;
+    int depth = 0;
+    for (size_t at = 0; text[at] && at < most && !added; at++) {
+        depth = depth_behind(depth, text[at]);
+        if (depth || text[at + 1] != ' ')
+            continue;
+        added = text[at] == ';';
+        if (added || (!code && (text[at] == ':' || text[at] == ',')))
+            longest = at;
+        code = code || text[at] == ':';
     }
     return longest;
 }
@@ -68,17 +80,22 @@ static bool is_cut(const struct buf *text, const struct buf *cut)
     return text->count && memcmp(text->data, cut->data, text->count) != 0;
 }
 
-/* A part of a line of code does something else, or nothing: what does not fit goes as a whole, and
- * what the change is stays, and `rest`. */
-static void put_clause(struct buf *cut, const char *text, const char *rest, unsigned width,
-                       unsigned lines)
+struct fitting { /* of a clause: what stands behind it, and in how many lines more */
+    bool pointer;
+    unsigned more;
+};
+
+/* The longest that fits so. False: none does. */
+static bool put_fitting(struct buf *cut, const char *text, const char *rest,
+                        const struct fitting *how, unsigned width, unsigned lines)
 {
     struct buf clause = {0}, shown = {0};
     bool done = false;
     for (size_t bytes = strlen(text); !done && (bytes = find_clause(text, bytes)) > 0;) {
         clause.count = shown.count = 0;
-        buf_print(&clause, "%.*s (see --levers)%s", (int)bytes, text, rest);
-        emit_put_cut_lines(&shown, buf_string(&clause), width, lines);
+        buf_print(&clause, "%.*s%s%s", (int)bytes, text, how->pointer ? " (see --levers)" : "",
+                  rest);
+        emit_put_cut_lines(&shown, buf_string(&clause), width, lines + how->more);
         done = !is_cut(&clause, &shown);
     }
     if (done) {
@@ -88,6 +105,22 @@ static void put_clause(struct buf *cut, const char *text, const char *rest, unsi
     cut->broken = cut->broken || clause.broken || shown.broken;
     buf_clear(&clause);
     buf_clear(&shown);
+    return done;
+}
+
+/* A part of a line of code does something else, or nothing: what does not fit goes as a whole, and
+ * what the change is stays, and `rest`. */
+static void put_clause(struct buf *cut, const char *text, const char *rest, unsigned width,
+                       unsigned lines)
+{
+    static const struct fitting ways[] = {{true, 0}, {false, 0}, {true, 1}};
+    bool done = false;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways && !done; i++)
+        done = put_fitting(cut, text, rest, &ways[i], width, lines);
+    if (done)
+        return;
+    cut->count = 0;
+    emit_put_cut_lines(cut, text, width, lines + 1);
 }
 
 /* Why it saves less than it is about: "; the peak is then in optimizer". */
@@ -146,12 +179,24 @@ static bool is_more_than_sum(const struct levers *levers, const struct lever *al
     return levers_worth(all) > sum;
 }
 
+/* Names in one line of so many columns, 0: any number. Whole ones, where not all have room. */
+static void put_names(struct buf *line, const char *text, unsigned width)
+{
+    static const char see[] = " (see --levers)", more[] = ", ... (see --levers)";
+    size_t bytes = strlen(text);
+    bool whole = !width || bytes + sizeof see - 1 <= width;
+    while (!whole && bytes && bytes + sizeof more - 1 > width)
+        while (bytes && memcmp(text + --bytes, ", ", 2) != 0) {
+        }
+    buf_add(line, text, bytes ? bytes : strlen(text));
+    buf_text(line, whole || !bytes ? see : more);
+}
+
 /* Not all combine: without a large estimate that does not, they may save less than that one alone,
  * which would be read as a mistake. So it says which do: not all stand above, and not all above do.
  */
 static void put_together(const struct peak_part *part, const struct lever *largest)
 {
-    static const char see[] = " (see --levers)";
     const struct lever *all = find_together(&part->levers);
     struct buf text = {0}, line = {0};
     char bytes[HUMAN_MAX];
@@ -161,9 +206,7 @@ static void put_together(const struct peak_part *part, const struct lever *large
               human_bytes(bytes, levers_worth(all)),
               is_more_than_sum(&part->levers, all) ? ", more than their sum," : "",
               all->text + all->names_at);
-    if (!part->emit->width || text.count + sizeof see - 1 <= part->emit->width)
-        buf_text(&text, see);
-    emit_put_cut_lines(&line, buf_string(&text), part->emit->width, 1);
+    put_names(&line, buf_string(&text), part->emit->width);
     emit_line(part->emit, "%s", buf_string(&line));
     part->emit->out.broken = part->emit->out.broken || text.broken || line.broken;
     buf_clear(&text);

@@ -11,12 +11,17 @@
 /* What keeps a block of a kind, as a page says it behind the kind's name; NULL: a function of its
  * own says it. */
 static const char *const kept_by[PURPOSES] = {
-    [PURPOSE_PARAMETER] = "the model",          [PURPOSE_COPY] = "EMA or frozen",
-    [PURPOSE_GATHERED] = "while a layer runs",  [PURPOSE_GRADIENT] = "kept until zero_grad",
-    [PURPOSE_OPTIMIZER_STATE] = "always kept",  [PURPOSE_BUCKET] = "always kept",
-    [PURPOSE_COMMUNICATION] = "between ranks",  [PURPOSE_HELD] = "a variable refers to them",
-    [PURPOSE_ACTIVATION] = "kept for backward", [PURPOSE_INPUT] = "the batches",
-    [PURPOSE_LIBRARY] = "always kept",
+    [PURPOSE_PARAMETER] = "the model",
+    [PURPOSE_COPY] = "EMA or frozen",
+    [PURPOSE_GATHERED] = "while a layer runs",
+    [PURPOSE_GRADIENT] = "kept until zero_grad",
+    [PURPOSE_OPTIMIZER_STATE] = "always kept",
+    [PURPOSE_BUCKET] = "always kept",
+    [PURPOSE_COMMUNICATION] = "between ranks",
+    [PURPOSE_HELD] = "a variable refers to them",
+    [PURPOSE_ACTIVATION] = "kept for backward",
+    [PURPOSE_INPUT] = "the batches",
+    [PURPOSE_LIBRARY] = "cuBLAS",
 };
 
 /* Of equals the one that says more: what is of no kind last, and parameters before that. */

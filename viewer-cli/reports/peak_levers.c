@@ -144,8 +144,7 @@ void peak_put_why_none(const struct peak_part *part)
     struct buf text = {0};
     char floor[HUMAN_MAX], tried[HUMAN_MAX];
     if (levers->state == LEVERS_NO_STEP)
-        buf_text(&text,
-                 "the peak is outside of the training steps: changes to a step are not tried");
+        buf_text(&text, "the peak is in no training step: changes to a step are not tried");
     else if (levers->state == LEVERS_TOO_LARGE)
         buf_text(&text, "the step of the peak has too many blocks to look for what changes it");
     else if (levers->floor >= levers->peak - levers->peak / 100)

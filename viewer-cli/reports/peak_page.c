@@ -94,52 +94,77 @@ static bool has_others(const struct peak *peak, int64_t used)
 
 /* The highest, where that is more than at the peak of allocated: it decides whether a program fits.
  */
-static void put_reserved(const struct peak *peak, struct buf *line)
+static void put_reserved(const struct peak *peak, bool highest, struct buf *line)
 {
     char now[HUMAN_MAX], most[HUMAN_MAX];
     if (peak->reserved == PEAK_NONE)
         return;
     buf_print(line, "reserved %s", human_bytes(now, peak->reserved));
     human_bytes(most, peak->max_reserved != PEAK_NONE ? peak->max_reserved : peak->reserved);
-    if (strcmp(now, most) != 0)
+    if (highest && strcmp(now, most) != 0)
         buf_print(line, " (peak %s)", most);
 }
 
+/* How much of the line there is: where it is too long, first the highest of reserved goes, then how
+ * much is free. */
+struct memory_detail {
+    bool most, free;
+};
+
 /* "reserved 5392 MiB, device used 5631 MiB of 22.0 GiB: 16.5 GiB free"; of host memory "RSS 2.1
  * GiB, with Python and its libraries". */
-static void put_memory(const struct peak_page *page)
+static void put_memory_text(const struct peak_page *page, const struct memory_detail *detail,
+                            struct buf *line)
 {
     const struct peak *peak = page->part->peak;
     const struct ladder *ladder = &page->part->ladder;
-    int64_t used = ladder->rungs[ladder->is_host ? LADDER_PROCESS : LADDER_DEVICE].bytes;
+    const bool host = ladder->is_host, before = line->count > 0;
+    int64_t used = ladder->rungs[host ? LADDER_PROCESS : LADDER_DEVICE].bytes;
     char text[HUMAN_MAX], whole[HUMAN_MAX], rest[HUMAN_MAX];
-    struct buf line = {0};
-    if (peak->refused && page->part->highest.step != peak->step)
-        peak_oom_highest(page->part, &line);
-    if (line.count && !ladder->is_host) {
-        emit_line(page->part->emit, "%s", buf_string(&line));
-        line.count = 0;
-    }
-    bool highest = line.count > 0;
-    put_reserved(peak, &line);
-    if (used != LADDER_NONE && !ladder->is_host && has_others(peak, used))
-        buf_print(&line, ", beside it %s in use", human_bytes(text, used - peak->reserved));
+    put_reserved(peak, detail->most, line);
+    if (used != LADDER_NONE && !host && has_others(peak, used))
+        buf_print(line, ", beside it %s in use", human_bytes(text, used - peak->reserved));
     else if (used != LADDER_NONE)
-        buf_print(&line, "%s%s %s",
-                  highest      ? "; "
-                  : line.count ? ", "
-                               : "",
-                  ladder->is_host ? "RSS" : "device used", human_bytes(text, used));
-    if (used != LADDER_NONE && page->total != LADDER_NONE)
-        buf_print(&line, " of %s: %s free", human_bytes(whole, page->total),
-                  human_bytes(rest, page->total - used));
-    else if (page->total != LADDER_NONE && peak->reserved != PEAK_NONE)
-        buf_print(&line, " of %s on the device", human_bytes(whole, page->total));
+        buf_print(line, "%s%s %s",
+                  before        ? "; "
+                  : line->count ? ", "
+                                : "",
+                  host ? "RSS" : "device used", human_bytes(text, used));
+    if (used != LADDER_NONE && page->total != LADDER_NONE) {
+        buf_print(line, " of %s", human_bytes(whole, page->total));
+        if (detail->free)
+            buf_print(line, ": %s free", human_bytes(rest, page->total - used));
+    } else if (page->total != LADDER_NONE && peak->reserved != PEAK_NONE) {
+        buf_print(line, " of %s on the device", human_bytes(whole, page->total));
+    }
+    if (line->count && host && !before)
+        buf_text(line, ", with Python and its libraries");
+}
+
+static void put_memory(const struct peak_page *page)
+{
+    static const struct memory_detail details[] = {{true, true}, {true, false}, {false, false}};
+    const struct peak *peak = page->part->peak;
+    struct emit *emit = page->part->emit;
+    struct buf line = {0}, highest = {0};
+    if (peak->refused && page->part->highest.step != peak->step)
+        peak_oom_highest(page->part, &highest);
+    if (highest.count && !page->part->ladder.is_host) {
+        emit_line(emit, "%s", buf_string(&highest));
+        highest.count = 0;
+    }
+    for (size_t i = 0; i < sizeof details / sizeof *details; i++) {
+        line.count = 0;
+        buf_add(&line, highest.data, highest.count);
+        put_memory_text(page, &details[i], &line);
+        if (!emit->width || line.count <= emit->width)
+            break;
+    }
     if (line.count)
-        emit_line(page->part->emit, "%s%s", buf_string(&line),
-                  ladder->is_host && !highest ? ", with Python and its libraries" : "");
-    page->part->emit->out.broken = page->part->emit->out.broken || line.broken;
+        emit_line(emit, "%s", buf_string(&line));
+    emit->out.broken = emit->out.broken || line.broken || highest.broken;
     buf_clear(&line);
+    buf_clear(&highest);
 }
 
 /* ---- what lived ---- */

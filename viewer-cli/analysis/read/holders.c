@@ -19,6 +19,15 @@ struct choosing {
     size_t of_cap;
 };
 
+/* What a library keeps is of no module, though one was the first to call it. */
+static int64_t bytes_of(const int64_t *held)
+{
+    int64_t bytes = 0;
+    for (int kind = 0; kind < PURPOSES; kind++)
+        bytes += kind == PURPOSE_LIBRARY ? 0 : held[kind];
+    return bytes;
+}
+
 /* Room for one more, all zero; NULL without memory. */
 static struct holder *add(struct choosing *choosing, size_t node, const int64_t *held)
 {
@@ -28,11 +37,9 @@ static struct holder *add(struct choosing *choosing, size_t node, const int64_t 
         return NULL;
     choosing->of[out->count] = node;
     struct holder *holder = &out->holders[out->count++];
-    *holder = (struct holder){.site = GROUP_NONE};
-    for (int kind = 0; kind < PURPOSES; kind++) {
-        holder->held[kind] = held[kind];
-        holder->bytes += held[kind];
-    }
+    *holder = (struct holder){.site = GROUP_NONE, .bytes = bytes_of(held)};
+    for (int kind = 0; kind < PURPOSES; kind++)
+        holder->held[kind] = kind == PURPOSE_LIBRARY ? 0 : held[kind];
     return holder;
 }
 
@@ -57,7 +64,7 @@ static bool name_module(struct holder *holder, const struct module_node *node)
 static bool add_module(struct choosing *choosing, size_t at)
 {
     const struct module_node *node = &choosing->modules->nodes[at];
-    if (!module_held(node))
+    if (!bytes_of(node->held))
         return true;
     struct holder *holder = add(choosing, at, node->held);
     return holder && name_module(holder, node);
@@ -66,7 +73,7 @@ static bool add_module(struct choosing *choosing, size_t at)
 static bool add_itself(struct choosing *choosing, size_t at)
 {
     const struct module_node *node = &choosing->modules->nodes[at];
-    if (!module_own(node))
+    if (!bytes_of(node->own))
         return true;
     struct holder *holder = add(choosing, MODULE_ROOT, node->own);
     if (!holder || !name_module(holder, node))
@@ -83,6 +90,8 @@ static bool add_roots_and_sites(struct choosing *choosing)
         if (modules->nodes[i].parent == MODULE_ROOT)
             full = add_module(choosing, i);
     for (size_t i = 0; full && i < modules->site_count; i++) {
+        if (!bytes_of(modules->sites[i].held))
+            continue;
         struct holder *holder = add(choosing, MODULE_ROOT, modules->sites[i].held);
         full = holder != NULL;
         if (full)
@@ -91,12 +100,33 @@ static bool add_roots_and_sites(struct choosing *choosing)
     return full;
 }
 
+/* All that cuBLAS keeps, as one. */
+static bool add_library(struct choosing *choosing)
+{
+    static const char name[] = "cuBLAS";
+    const struct modules *modules = choosing->modules;
+    const int64_t nothing[PURPOSES] = {0};
+    int64_t bytes = 0;
+    for (size_t i = 0; i < modules->count; i++)
+        bytes += modules->nodes[i].own[PURPOSE_LIBRARY];
+    for (size_t i = 0; i < modules->site_count; i++)
+        bytes += modules->sites[i].held[PURPOSE_LIBRARY];
+    if (!bytes)
+        return true;
+    struct holder *holder = add(choosing, MODULE_ROOT, nothing);
+    if (!holder)
+        return false;
+    holder->bytes = holder->held[PURPOSE_LIBRARY] = bytes;
+    holder->name = mem_copy(name, sizeof name - 1);
+    return holder->name != NULL;
+}
+
 /* ---- modules that stand for too much ---- */
 
 static bool has_children(const struct modules *modules, size_t node)
 {
     for (size_t i = node + 1; i < modules->count; i++)
-        if (modules->nodes[i].parent == node && module_held(&modules->nodes[i]))
+        if (modules->nodes[i].parent == node && bytes_of(modules->nodes[i].held))
             return true;
     return false;
 }
@@ -234,7 +264,7 @@ int holders_read(struct db *db, int64_t process, int64_t device, int64_t seq, si
     struct choosing choosing = {.modules = &modules, .out = out};
     *out = (struct holders){0};
     int err = modules_read(db, process, device, seq, &modules);
-    if (err >= 0 && !add_roots_and_sites(&choosing))
+    if (err >= 0 && !(add_roots_and_sites(&choosing) && add_library(&choosing)))
         err = ERR_NOMEM;
     for (size_t i = 0; i < out->count; i++)
         out->bytes += out->holders[i].bytes;

@@ -2,7 +2,8 @@
  * holders.h - the few that hold most of the memory at an instant: modules by their folded paths
  * (modules.h), and call sites for what is of no module.
  *
- * A module stands for all inside of it, until it holds more than a third of everything: then those
+ * What cuBLAS keeps is a holder of its own, whichever module was the first to multiply. A module
+ * stands for all inside of it, until it holds more than a third of everything: then those
  * right inside of it stand in its place.
  *
  * Invariants (holders_are_valid): largest first; the bytes of those and `rest_bytes` are `bytes`;
