@@ -24,7 +24,10 @@ all: 2
 number 0, bytes 0" "two cards"
 what="2 x Tesla T4, 14.8 GiB, capability 7.5"
 is "$(ask "SELECT value FROM meta WHERE key = 'rehearsal'")" "$what" "meta"
-for report in "peak" "phases" "info" "leaks" "ladder" "frag" "timeline"; do
+"$tidemark" peak run.db >report 2>&1
+head -1 report | grep -q "^rehearsed without a GPU, as on 2 x Tesla T4, 14.8 GiB" ||
+    is "$(head -1 report)" yes "first line of peak"
+for report in "phases" "info" "leaks" "ladder" "frag" "timeline"; do
     set -- $report
     command=$1
     shift

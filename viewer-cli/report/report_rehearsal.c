@@ -5,10 +5,12 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "rehearsed.h"
 #include "error.h"
 #include "human.h"
+#include "query.h"
 #include "report_parts.h"
 
 /* One and many of each kind. */
@@ -186,13 +188,39 @@ int report_say_rehearsed(struct report *report, struct emit *emit, const char *w
     return 0;
 }
 
+static const char used_sql[] = "SELECT EXISTS(SELECT 1 FROM heap h JOIN device d ON d.id = h.device"
+                               "   WHERE d.kind <> 'cpu') AS used";
+
+/* "rehearsed without a GPU, as on NVIDIA A100-SXM4-40GB, 39.4 GiB: needs 474 MiB", shorter where
+ * that does not fit. */
+static void say_brief(struct emit *emit, const struct rehearsed *rehearsed,
+                      const struct rehearsed_share *share, bool used)
+{
+    static const char *const begins[] = {"rehearsed without a GPU, as on", "rehearsed as on"};
+    const char *capability = strstr(rehearsed->gpu, ", capability");
+    int card = (int)(capability ? (size_t)(capability - rehearsed->gpu) : strlen(rehearsed->gpu));
+    char text[400], peak[HUMAN_MAX];
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
+        int n = snprintf(text, sizeof text, "%s %.*s", begins[i], card, rehearsed->gpu);
+        if (share->found)
+            n += snprintf(text + n, sizeof text - (size_t)n, ": needs %s",
+                          human_bytes(peak, share->peak));
+        else if (!used)
+            n += snprintf(text + n, sizeof text - (size_t)n, ": the GPU was not used");
+        if (!emit->width || (unsigned)n <= emit->width)
+            break;
+    }
+    say(emit, text);
+}
+
 int report_lead_briefly(struct report *report)
 {
     struct rehearsed rehearsed;
     struct rehearsed_share share;
     struct rehearsed_unknown unknown;
-    char text[400], count[HUMAN_MAX], modelled[HUMAN_MAX], peak[HUMAN_MAX];
+    char text[120], count[HUMAN_MAX];
     int64_t reads = 0;
+    bool used = true;
     emit_back(&report->emit, &(struct emit_mark){0});
     int err = rehearsed_read(report->db, &rehearsed);
     if (err < 0 || !rehearsed.is_one)
@@ -205,21 +233,14 @@ int report_lead_briefly(struct report *report)
     }
     if (err < 0)
         return err;
-    snprintf(text, sizeof text, "rehearsed without a GPU, as on %s", rehearsed.gpu);
-    say(&report->emit, text);
-    err = say_trials(report, &report->emit, "");
+    err = query_read(report->db, used_sql, Q_NOTHING, Q_OUT(Q_INT(used)));
     if (err < 0)
         return err;
-    if (!reads) {
-        say_share(&report->emit, "", &rehearsed, &share);
-        return 0;
+    say_brief(&report->emit, &rehearsed, &share, used);
+    if (reads) {
+        snprintf(text, sizeof text, "%s value%s not computed (--all)", human_count(count, reads),
+                 reads == 1 ? "" : "s");
+        say(&report->emit, text);
     }
-    int n = snprintf(text, sizeof text, "%s value%s not computed (--all)",
-                     human_count(count, reads), reads == 1 ? "" : "s");
-    if (share.found)
-        snprintf(text + n, sizeof text - (size_t)n,
-                 "; needs %s of GPU memory, %s of it CUDA context", human_bytes(peak, share.peak),
-                 human_bytes(modelled, share.modelled));
-    say(&report->emit, text);
-    return 0;
+    return say_trials(report, &report->emit, "");
 }

@@ -8,10 +8,7 @@
 #include "human.h"
 #include "peak_parts.h"
 
-enum {
-    BEST = 3,
-    LINES_OF_FIRST = 4 /* of its text, however little room there is: its code is copied */
-};
+enum { BEST = 3 };
 
 /* What the words in front of figures say. */
 enum grades { PROMISES, ESTIMATES, BOUNDS, BOTH, GRADES };
@@ -55,15 +52,16 @@ static int depth_behind(int depth, char c)
 
 /* How much of a text is a clause that can stand alone, less than `most`: up to a colon where its
  * code begins, up to a comma before that, or without an addition behind a semicolon. Not inside of
- * brackets, which are code or a place. 0: there is none. */
+ * brackets or of backticks, which are code or a place. 0: there is none. */
 static size_t find_clause(const char *text, size_t most)
 {
     size_t longest = 0;
-    bool code = false, added = false;
+    bool code = false, added = false, quoted = false;
     int depth = 0;
     for (size_t at = 0; text[at] && at < most && !added; at++) {
         depth = depth_behind(depth, text[at]);
-        if (depth || text[at + 1] != ' ')
+        quoted = quoted != (text[at] == '`');
+        if (depth || quoted || text[at + 1] != ' ')
             continue;
         added = text[at] == ';';
         if (added || (!code && (text[at] == ':' || text[at] == ',')))
@@ -257,7 +255,7 @@ static int64_t missing(const struct peak_part *part)
     return known ? part->oom_fit.short_by : LEVERS_NONE;
 }
 
-void peak_put_best_levers(const struct peak_part *part, unsigned lines, bool limits)
+void peak_put_best_levers(const struct peak_part *part, unsigned first, unsigned lines, bool limits)
 {
     const struct lever *best[BEST];
     const size_t count = levers_best(&part->levers, missing(part), BEST, best);
@@ -275,8 +273,7 @@ void peak_put_best_levers(const struct peak_part *part, unsigned lines, bool lim
     open_best(part->emit, best, count);
     for (size_t i = 0; i < count; i++) {
         peak_put_amount(part->emit, levers_worth(best[i]), peak_grade_of_worth(best[i]));
-        put_cut_text(part->emit, best[i], i ? (lines + 2 - (unsigned)i) / 2 : LINES_OF_FIRST,
-                     widest + 2);
+        put_cut_text(part->emit, best[i], i ? (lines + 2 - (unsigned)i) / 2 : first, widest + 2);
     }
     put_together(part, best[0]);
     put_larger(part, best, count);

@@ -27,7 +27,9 @@ enum {
     LEAST_KIND = 5,       /* per cent of a holder: less of a kind is not named */
     NEARLY_ALL = 99,      /* per cent of a holder: it is of one kind */
     LINES_OF_CHANGES = 8, /* struct tightness */
+    LINES_OF_FIRST = 4,
     FEW_LINES = 4,
+    FEW_RANKS = 8, /* lines above the page that count to it */
     LEAST_LINES = 2
 };
 
@@ -38,6 +40,8 @@ struct tightness {  /* of a page: from the loosest on */
     bool blanks;    /* empty lines between its parts */
     unsigned lines; /* of the texts of the second change and the third, together */
     size_t holders;
+    bool since;     /* what to ask about the step before */
+    unsigned first; /* lines of the text of the first change: its code is copied */
 };
 
 /* What follows stands below it, or right below what is there. */
@@ -326,7 +330,8 @@ static const char *named(const struct report *report, char text[300])
     return text;
 }
 
-static void put_next(struct report *report, const struct peak_page *page)
+static void put_next(struct report *report, const struct peak_page *page,
+                     const struct tightness *tight)
 {
     const struct peak_part *part = page->part;
     char path[300], host[HUMAN_MAX];
@@ -335,7 +340,7 @@ static void put_next(struct report *report, const struct peak_page *page)
     buf_print(&line, "more: tidemark peak%s --all", path);
     if (page->host)
         buf_print(&line, ", --device cpu (%s)", human_bytes(host, page->host));
-    if (part->step_before != PEAK_NONE)
+    if (part->step_before != PEAK_NONE && tight->since)
         buf_print(&line, "; since step %" PRId64 ": tidemark why%s %" PRId64 "..%" PRId64,
                   part->step_before, path, part->step_before, part->peak->step);
     emit_line(part->emit, "%s", buf_string(&line));
@@ -378,12 +383,12 @@ static void put_once(struct report *report, const struct peak_page *page,
     peak_put_cause(part, page->holders);
     put_holders(page, tight);
     put_gap(part->emit, tight);
-    peak_put_best_levers(part, tight->lines, tight->limits);
+    peak_put_best_levers(part, tight->first, tight->lines, tight->limits);
     put_whose(page);
     put_gap(part->emit, tight);
     if (tight->unjudged || part->growth.kind != GROWTH_UNKNOWN)
         peak_put_growth_line(part, named(report, path));
-    put_next(report, page);
+    put_next(report, page, tight);
 }
 
 /* False: it is as tight as it can be. */
@@ -405,25 +410,32 @@ static bool tighten(struct tightness *tight)
         tight->lines--;
     else if (tight->holders > LEAST_HOLDERS)
         tight->holders--;
+    else if (tight->since)
+        tight->since = false;
+    else if (tight->first > LEAST_LINES)
+        tight->first--;
     else
         return false;
     return true;
 }
 
-/* A table of ranks above the page does not count, what was said of a rehearsal does. */
+/* A table of many ranks above the page does not count, what was said of a rehearsal does. */
 static void put_fitting(struct report *report, const struct peak_page *page, size_t most)
 {
     struct emit *emit = page->part->emit;
     const struct emit_mark mark = emit_here(emit);
+    const unsigned above = page->above > FEW_RANKS ? page->above : 0;
     struct tightness tight = {.unjudged = true,
                               .limits = true,
                               .rest = true,
                               .blanks = true,
                               .lines = LINES_OF_CHANGES,
-                              .holders = most};
+                              .holders = most,
+                              .since = true,
+                              .first = LINES_OF_FIRST};
     for (;;) {
         put_once(report, page, &tight);
-        bool fits = emit_lines(emit) - page->above + note_lines(emit) <= LINES;
+        bool fits = emit_lines(emit) - above + note_lines(emit) <= LINES;
         if (fits || most > HOLDERS || !tighten(&tight))
             return;
         emit_back(emit, &mark);

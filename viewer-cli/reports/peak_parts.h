@@ -141,9 +141,11 @@ void peak_put_why_none(const struct peak_part *part);
 const char *peak_grade_of_worth(const struct lever *lever);
 void peak_put_amount(struct emit *emit, int64_t bytes, const char *grade);
 
-/* The best of them, and all together; the texts of the second and the third are of so many lines
- * together, 2 or more. `limits`: with a line on what a change to a refused request does not say. */
-void peak_put_best_levers(const struct peak_part *part, unsigned lines, bool limits);
+/* The best of them, and all together; the text of the first is of so many lines, those of the
+ * second and the third of so many together, 2 or more. `limits`: with a line on what a change to a
+ * refused request does not say. */
+void peak_put_best_levers(const struct peak_part *part, unsigned first, unsigned lines,
+                          bool limits);
 
 /* What ran on the device then: nothing at all where it was not recorded. 0 or an error;
  * running_clear in both cases. */

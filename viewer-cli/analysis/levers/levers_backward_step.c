@@ -151,9 +151,10 @@ int levers_optimizer_in_backward(struct levers_work *work)
         .at_most = !work->on_host, /* a device's optimizer goes through all of them at once */
         .estimated = true,
         .site = LEVERS_NONE,
-        .before = "an optimizer for each parameter p, stepped in backward: def step(p): "
-                  "optimizers[p].step(); optimizers[p].zero_grad(), then "
-                  "p.register_post_accumulate_grad_hook(step), without optimizer.step() behind it"};
+        .before = "an optimizer for each parameter p, stepped in backward: `def step(p): "
+                  "optimizers[p].step(); optimizers[p].zero_grad()`, then "
+                  "`p.register_post_accumulate_grad_hook(step)`, without optimizer.step() behind "
+                  "it"};
     const struct levers_step *step = &work->step;
     struct levers_edit edit = {0};
     bool clips = true, can = true;
