@@ -175,6 +175,7 @@ static void lay(const struct pair *pairs, size_t count, double *room, struct lin
 
 struct met { /* a meeting in the merged run */
     int64_t ns, error_ns;
+    bool loose; /* error_ns is not beside the first recording */
 };
 
 struct known {          /* of one kind: as the first recording that has it was aligned */
@@ -183,18 +184,25 @@ struct known {          /* of one kind: as the first recording that has it was a
     size_t count, cap;
 };
 
+/* What is called alike in two jobs is two meetings. */
+static uint64_t key_of(const struct clock_side *side, uint64_t hash)
+{
+    return hash ^ (unsigned)side->job * 0x9e3779b97f4a7c15ull;
+}
+
 static bool learn(struct known *known, const struct clock_side *side, enum clock_kind kind)
 {
     const struct map_entry *entry;
     const struct map *map = &side->meetings[kind].by_name;
     for (size_t at = 0; (entry = map_next(map, &at));) {
-        if (map_get(&known->by_name, entry->key) != MAP_NONE)
+        uint64_t key = key_of(side, entry->key);
+        if (map_get(&known->by_name, key) != MAP_NONE)
             continue;
         if (!MEM_GROW(known->met, known->cap, known->count + 1) ||
-            !map_put(&known->by_name, entry->key, known->count, NULL))
+            !map_put(&known->by_name, key, known->count, NULL))
             return false;
         known->met[known->count++] =
-            (struct met){clock_ns(side, (int64_t)entry->value), side->error_ns};
+            (struct met){clock_ns(side, (int64_t)entry->value), side->error_ns, side->loose};
     }
     return true;
 }
@@ -205,22 +213,30 @@ static int by_time(const void *a, const void *b)
     return (x->at > y->at) - (x->at < y->at);
 }
 
-/* Those that both have, by time; of many every so many. Returns how many; SIZE_MAX: no memory. */
-static size_t find_pairs(const struct known *known, const struct clock_meetings *meetings,
-                         struct pair **out, int64_t *error_ns)
+/* What was met: the largest error of its clocks. */
+static void add_error(struct met *all, const struct met *met)
 {
+    all->error_ns = met->error_ns > all->error_ns ? met->error_ns : all->error_ns;
+    all->loose = all->loose || met->loose;
+}
+
+/* Those that both have, by time; of many every so many. Returns how many; SIZE_MAX: no memory. */
+static size_t find_pairs(const struct known *known, const struct clock_side *side,
+                         enum clock_kind kind, struct pair **out, struct met *all)
+{
+    const struct clock_meetings *meetings = &side->meetings[kind];
     struct pair *pairs = mem_alloc(meetings->by_name.count + 1, sizeof *pairs);
     const struct map_entry *entry;
     size_t count = 0, kept = 0;
     *out = pairs;
     for (size_t at = 0; pairs && (entry = map_next(&meetings->by_name, &at));) {
-        uint64_t place = map_get(&known->by_name, entry->key);
+        uint64_t place = map_get(&known->by_name, key_of(side, entry->key));
         if (place == MAP_NONE)
             continue;
         const struct met *met = &known->met[place];
         pairs[count++] =
             (struct pair){(double)(int64_t)entry->value, (double)(met->ns - (int64_t)entry->value)};
-        *error_ns = met->error_ns > *error_ns ? met->error_ns : *error_ns;
+        add_error(all, met);
     }
     if (!pairs)
         return SIZE_MAX;
@@ -232,11 +248,11 @@ static size_t find_pairs(const struct known *known, const struct clock_meetings 
 }
 
 static void take(struct clock_side *side, enum clock_kind kind, const struct line *line,
-                 int64_t error_ns)
+                 const struct met *all)
 {
     double end = (double)side->run_ns - line->middle;
     double far = line->middle > end ? line->middle : end;
-    double error = line->error + 2 * line->slope_error * far + (double)error_ns;
+    double error = line->error + 2 * line->slope_error * far + (double)all->error_ns;
     if (side->aligned && side->error_ns <= (int64_t)error)
         return;
     side->aligned = true;
@@ -247,6 +263,7 @@ static void take(struct clock_side *side, enum clock_kind kind, const struct lin
     side->middle = (int64_t)line->middle;
     side->offset = (int64_t)line->height;
     side->drift = line->slope;
+    side->loose = all->loose;
 }
 
 /* False without memory. */
@@ -256,14 +273,14 @@ static bool by_meetings(struct known known[CLOCK_KINDS], struct clock_side *side
     for (int kind = 0; kind < CLOCK_KINDS && fine; kind++) {
         struct pair *pairs;
         struct line line;
-        int64_t error_ns = 0;
-        size_t count = find_pairs(&known[kind], &side->meetings[kind], &pairs, &error_ns);
+        struct met all = {0};
+        size_t count = find_pairs(&known[kind], side, (enum clock_kind)kind, &pairs, &all);
         double *room =
             count == SIZE_MAX ? NULL : mem_alloc(count * count / 2 + count + 1, sizeof *room);
         fine = room != NULL;
         if (fine && count >= CLOCK_LEAST) {
             lay(pairs, count, room, &line);
-            take(side, (enum clock_kind)kind, &line, error_ns);
+            take(side, (enum clock_kind)kind, &line, &all);
         }
         mem_free(room);
         mem_free(pairs);
@@ -292,6 +309,7 @@ static bool by_same_clock(const struct clock_side *sides, size_t count, struct c
         side->aligned = true;
         side->way = MERGE_WAY_SAME;
         side->error_ns = other->error_ns;
+        side->loose = other->loose;
         side->drift = other->drift;
         side->middle = other->middle + other->monotonic_ns - side->monotonic_ns;
         side->offset = other->offset + side->monotonic_ns - other->monotonic_ns;
@@ -303,9 +321,8 @@ static bool by_same_clock(const struct clock_side *sides, size_t count, struct c
 static void by_calendar(const struct clock_side *first, struct clock_side *side)
 {
     bool known = first->calendar && side->calendar;
-    side->aligned = true;
+    side->aligned = side->loose = true;
     side->way = known ? MERGE_WAY_CALENDAR : MERGE_WAY_BEGIN;
-    side->error_ns = MERGE_UNKNOWN;
     side->offset = known ? side->real_ns - first->real_ns : 0;
 }
 
@@ -316,9 +333,16 @@ int64_t clock_ns(const struct clock_side *side, int64_t ns)
     return ns + side->offset + (int64_t)(side->drift * (double)(ns - side->middle));
 }
 
+static bool learn_all(struct known known[CLOCK_KINDS], const struct clock_side *side)
+{
+    bool fine = true;
+    for (int kind = 0; kind < CLOCK_KINDS && fine; kind++)
+        fine = learn(&known[kind], side, (enum clock_kind)kind);
+    return fine;
+}
+
 /* Those that share a clock or meetings with what is aligned, until none is left. */
-static bool align_known(struct clock_side *sides, size_t count, struct known known[CLOCK_KINDS],
-                        bool one_job)
+static bool align_known(struct clock_side *sides, size_t count, struct known known[CLOCK_KINDS])
 {
     bool fine = true, more = true;
     while (more) {
@@ -327,13 +351,20 @@ static bool align_known(struct clock_side *sides, size_t count, struct known kno
             struct clock_side *side = &sides[i];
             if (side->aligned)
                 continue;
-            fine = by_same_clock(sides, count, side) || !one_job || by_meetings(known, side);
+            fine = by_same_clock(sides, count, side) || by_meetings(known, side);
             more |= side->aligned;
-            for (int kind = 0; kind < CLOCK_KINDS && fine && side->aligned; kind++)
-                fine = learn(&known[kind], side, (enum clock_kind)kind);
+            if (fine && side->aligned)
+                fine = learn_all(known, side);
         }
     }
     return fine;
+}
+
+static void forget_loose_errors(struct clock_side *sides, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (sides[i].loose)
+            sides[i].error_ns = MERGE_UNKNOWN;
 }
 
 static void begin_at_zero(struct clock_side *sides, size_t count)
@@ -345,18 +376,19 @@ static void begin_at_zero(struct clock_side *sides, size_t count)
         sides[i].offset -= least;
 }
 
-int clock_align(struct clock_side *sides, size_t count, bool one_job)
+int clock_align(struct clock_side *sides, size_t count)
 {
     struct known known[CLOCK_KINDS] = {{{0}, NULL, 0, 0}};
-    bool fine = true;
     sides[0].aligned = true;
     sides[0].way = MERGE_WAY_FIRST;
-    for (int kind = 0; kind < CLOCK_KINDS && fine; kind++)
-        fine = learn(&known[kind], &sides[0], (enum clock_kind)kind);
-    fine = fine && align_known(sides, count, known, one_job);
-    for (size_t i = 1; i < count; i++)
-        if (!sides[i].aligned)
-            by_calendar(&sides[0], &sides[i]);
+    bool fine = learn_all(known, &sides[0]) && align_known(sides, count, known);
+    for (size_t i = 1; i < count && fine; i++) {
+        if (sides[i].aligned)
+            continue;
+        by_calendar(&sides[0], &sides[i]);
+        fine = learn_all(known, &sides[i]) && align_known(sides, count, known);
+    }
+    forget_loose_errors(sides, count);
     begin_at_zero(sides, count);
     for (int kind = 0; kind < CLOCK_KINDS; kind++) {
         map_clear(&known[kind].by_name);

@@ -18,7 +18,8 @@
  * What cannot be seen this way is a node that leaves all meetings late by the same time.
  *
  * Kinds of meetings come from the best to the worst, but what is taken is the kind with the
- * smallest error. A recording is aligned to those that are aligned already; errors add up.
+ * smallest error. A recording is aligned to those that are aligned already; errors add up. Where
+ * none of the rest meets them the next one is aligned by its calendar, and others to it.
  *
  * Invariants (clock_is_valid): drift is within CLOCK_DRIFT, so that aligned time never runs
  * backwards; the first recording has offset and drift 0.
@@ -36,8 +37,9 @@
 #define CLOCK_MOST 4096 /* meetings of a kind that are kept of a recording */
 #define CLOCK_FIT 400   /* that a line is laid through */
 #define CLOCK_LEAST 3
-#define CLOCK_LINE 8 /* meetings: of fewer, none of which are far from a line, drift is not known  \
-                      */
+#define CLOCK_LINE                                                                                 \
+    8 /* meetings: of fewer, none of which are far from a line, drift is not known                 \
+       */
 #define CLOCK_DRIFT 1e-3      /* no clock that is in order is as far off */
 #define CLOCK_UNSEEN 5e-4     /* nor does a kernel correct one by more than that */
 #define CLOCK_SAME_NS 1000000 /* two readings of one calendar by one clock */
@@ -61,6 +63,7 @@ struct clock_side {           /* a recording */
     bool monotonic, calendar; /* its zero on these clocks is known: */
     int64_t monotonic_ns, real_ns;
     int64_t run_ns; /* how long it is */
+    int job;        /* only recordings of one job meet */
     struct clock_meetings meetings[CLOCK_KINDS];
     /* Found by clock_align: */
     bool aligned;
@@ -70,15 +73,17 @@ struct clock_side {           /* a recording */
     int64_t error_ns; /* MERGE_UNKNOWN */
     int64_t offset, middle;
     double drift; /* aligned time = ns + offset + drift * (ns - middle) */
+    bool loose;   /* by meetings with one that was aligned by its calendar: error_ns was found
+                   * beside that one, and is not known beside the first */
 };
 
 /* False without memory. Of several times of one meeting the earliest stays. */
 bool clock_meet(struct clock_meetings *meetings, uint64_t hash, int64_t ns);
 void clock_clear(struct clock_meetings *meetings);
 
-/* 0 or ERR_NOMEM. Afterwards every time of every recording is at 0 or behind it. Recordings of one
- * job alone meet: steps of two runs have the same names, and nothing in common. */
-int clock_align(struct clock_side *sides, size_t count, bool one_job);
+/* 0 or ERR_NOMEM. Afterwards every time of every recording is at 0 or behind it. Steps of two jobs
+ * have the same names, and nothing in common. */
+int clock_align(struct clock_side *sides, size_t count);
 int64_t clock_ns(const struct clock_side *side, int64_t ns); /* that time in the merged run */
 bool clock_is_valid(const struct clock_side *sides, size_t count);
 const char *clock_kind_text(enum clock_kind kind);

@@ -107,7 +107,7 @@ static int align(struct merge *merge)
         return ERR_NOMEM;
     for (size_t i = 0; i < count; i++)
         sides[i] = merge->inputs[i].side;
-    int err = clock_align(sides, count, !merge->options->mixed);
+    int err = clock_align(sides, count);
     for (size_t i = 0; i < count; i++)
         merge->inputs[i].side = sides[i];
     mem_free(sides);
@@ -161,8 +161,8 @@ static int finish(struct merge *merge)
 static int run(struct merge *merge)
 {
     int (*const steps[])(struct merge *) = {
-        begin,       read_inputs,       merge_check, align,  put_in_order,
-        merge_write, merge_write_facts, derive,      finish,
+        begin,        read_inputs, merge_check,       merge_find_jobs, align,
+        put_in_order, merge_write, merge_write_facts, derive,          finish,
     };
     int err = 0;
     for (size_t i = 0; i < sizeof steps / sizeof *steps && err == 0; i++)

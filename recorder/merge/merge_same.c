@@ -91,53 +91,25 @@ static int check_ranks(struct merge *merge)
     return err;
 }
 
-/* Arguments that tell a rank or a node its number, as launchers add them. */
-static bool is_of_rank(const char *word, size_t bytes)
-{
-    struct buf text = {0};
-    buf_add(&text, word, bytes);
-    bool found = strstr(buf_string(&text), "rank") || strstr(buf_string(&text), "RANK");
-    buf_clear(&text);
-    return found;
-}
-
-/* The command without those. Where the program lies is a matter of the node, too. */
-static void put_command(struct buf *out, const char *argv)
-{
-    while (*argv) {
-        size_t bytes = strcspn(argv, " ");
-        bool number = is_of_rank(argv, bytes);
-        if (!number) {
-            buf_add(out, argv, bytes);
-            buf_text(out, " ");
-        }
-        argv += bytes;
-        argv += strspn(argv, " ");
-        if (number && *argv >= '0' && *argv <= '9') { /* --node-rank 3 */
-            argv += strcspn(argv, " ");
-            argv += strspn(argv, " ");
-        }
-    }
-}
-
 static int check_commands(struct merge *merge)
 {
-    const struct merge_input *first = &merge->inputs[0];
+    const struct merge_input *first = NULL;
     int err = 0;
-    for (size_t i = 1; i < merge->options->count && first->argv && err == 0; i++) {
+    for (size_t i = 0; i < merge->options->count && err == 0; i++) {
         const struct merge_input *input = &merge->inputs[i];
-        struct buf a = {0}, b = {0};
-        put_command(&a, first->argv);
-        put_command(&b, input->argv ? input->argv : first->argv);
-        if (a.broken || b.broken)
-            err = ERR_NOMEM;
-        else if (strcmp(buf_string(&a), buf_string(&b)) != 0)
+        struct buf words[2] = {{0}, {0}};
+        if (!input->argv)
+            continue;
+        if (first)
+            err = merge_other_word(first, input, &words[0], &words[1]);
+        if (err == 0 && words[0].count)
             err = merge_say(merge, misfit(merge),
-                            "%s ran '%.80s', %s '%.80s': not of one job (--mixed takes them all "
-                            "the same)",
-                            first->path, first->argv, input->path, input->argv);
-        buf_clear(&a);
-        buf_clear(&b);
+                            "%s ran %s where %s ran %s: not of one job (--mixed takes them all the "
+                            "same)",
+                            first->path, buf_string(&words[0]), input->path, buf_string(&words[1]));
+        buf_clear(&words[0]);
+        buf_clear(&words[1]);
+        first = first ? first : input;
     }
     return err;
 }
@@ -165,6 +137,60 @@ static int check_times(struct merge *merge)
                      (late->side.real_ns - early->side.real_ns - early->side.run_ns) / 60000000000,
                      late->path);
 }
+
+/* ---- which of them are of one job, where they need not be ---- */
+
+static bool share_a_rank(const struct merge_input *a, const struct merge_input *b)
+{
+    for (size_t i = 0; i < a->rank_count; i++)
+        for (size_t j = 0; j < b->rank_count; j++)
+            if (a->ranks[i] == b->ranks[j])
+                return true;
+    return false;
+}
+
+/* By their calendars they ran together for more than half of the shorter one. */
+static bool ran_together(const struct clock_side *a, const struct clock_side *b)
+{
+    if (!a->calendar || !b->calendar)
+        return false;
+    int64_t begin = a->real_ns > b->real_ns ? a->real_ns : b->real_ns;
+    int64_t a_end = a->real_ns + a->run_ns, b_end = b->real_ns + b->run_ns;
+    int64_t shorter = a->run_ns < b->run_ns ? a->run_ns : b->run_ns;
+    return (a_end < b_end ? a_end : b_end) - begin > shorter / 2;
+}
+
+static bool may_be_one(const struct merge_input *a, const struct merge_input *b)
+{
+    return a->world_size > 1 && a->world_size == b->world_size && a->rank_count && b->rank_count &&
+           !share_a_rank(a, b) && ran_together(&a->side, &b->side);
+}
+
+/* An input joins the first job that it fits into: no two of one job have a rank in common. */
+static int job_of(const struct merge *merge, size_t at)
+{
+    int jobs = 0;
+    for (size_t i = 0; i < at; i++)
+        jobs = merge->inputs[i].side.job >= jobs ? merge->inputs[i].side.job + 1 : jobs;
+    for (int job = 0; job < jobs; job++) {
+        bool fits = true;
+        for (size_t i = 0; i < at && fits; i++)
+            fits = merge->inputs[i].side.job != job ||
+                   may_be_one(&merge->inputs[i], &merge->inputs[at]);
+        if (fits)
+            return job;
+    }
+    return jobs;
+}
+
+int merge_find_jobs(struct merge *merge)
+{
+    for (size_t i = 1; i < merge->options->count && merge->options->mixed; i++)
+        merge->inputs[i].side.job = job_of(merge, i);
+    return 0;
+}
+
+/* ---- all of it ---- */
 
 int merge_check(struct merge *merge)
 {

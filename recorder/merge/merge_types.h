@@ -4,6 +4,7 @@
 #ifndef TIDEMARK_MERGE_TYPES_H
 #define TIDEMARK_MERGE_TYPES_H
 
+#include "buf.h"
 #include "clock.h"
 #include "db.h"
 #include "map.h"
@@ -131,6 +132,11 @@ int merge_read_meetings(struct merge *merge, struct merge_input *input, struct d
 
 /* merge_same.c: do they belong together? */
 int merge_check(struct merge *merge);
+/* Gives each input the number of its job (clock.h), if they are of several. */
+int merge_find_jobs(struct merge *merge);
+/* merge_words.c: the first words, quoted, by which two commands are not of one job; empty: none. */
+int merge_other_word(const struct merge_input *a, const struct merge_input *b, struct buf *a_word,
+                     struct buf *b_word);
 
 /* merge_write.c */
 int merge_write(struct merge *merge);

@@ -252,13 +252,79 @@ class Merge(unittest.TestCase):
         other = self.changed("other.db", "UPDATE process SET rank = 0")
         self.refused("rank 0 is in .*rank0.db and in .*other.db", first, other)
         other = self.changed("other.db", "UPDATE process SET argv = 'python3 other.py'")
-        self.refused("other.db 'python3 other.py': not of one job", first, other)
+        self.refused("other.db ran 'python3': not of one job", first, other)
         other = self.changed("other.db", "UPDATE clock SET real_ns = real_ns + 7200 * 1000000000")
         self.refused("was over 1[0-9]* minutes before .* began", first, other)
         target = self.path("mixed.db")
         other = self.changed("other.db", "UPDATE process SET rank = 0, world_size = 4, argv = 'x'")
         done = tidemark("merge", "--mixed", "-o", target, first, other)
         self.assertNotRegex(done.stderr, r"by [0-9,]+ ")  # steps of two runs are no meetings
+
+    def with_commands(self, a, b):
+        command = "UPDATE process SET argv = '%s'; UPDATE meta SET value = 'node%d.example.org' WHERE key = 'host'"
+        return [self.changed("command%d.db" % part, command % (text.replace("'", "''"), part), part)
+                for part, text in ((0, a), (1, b))]
+
+    def test_commands_of_one_job_on_two_nodes(self):
+        target = self.path("commands.db")
+        for a, b in (("python3 /scratch/nodeA/train.py --lr 1", "python3 /scratch/nodeB/train.py --lr 1"),
+                     ("/opt/a/bin/python3 -u /users/a/train.py", "/opt/b/bin/python3 -u /users/b/train.py"),
+                     ("torchrun --node_rank=0 t.py", "torchrun --node_rank=1 t.py"),
+                     ("torchrun --node-rank 0 t.py", "torchrun --node-rank 12 t.py"),
+                     ("python3 t.py --local-rank 0 --bf16", "python3 t.py --bf16 --local_rank=7"),
+                     ("python3 t.py --rank 0", "python3 t.py --rank=1"),
+                     ("python3 t.py trainer.node_rank=0", "python3 t.py trainer.node_rank=1"),
+                     ("env SLURM_PROCID=0 python3 t.py", "env SLURM_PROCID=8 python3 t.py"),
+                     ("torchrun --rdzv-endpoint=localhost:29500 t.py", "torchrun --rdzv-endpoint=n0:29500 t.py"),
+                     ("t --machine_rank 0 --main_process_ip 10.0.0.1", "t --machine_rank 1 --main_process_ip h0"),
+                     ("t --tag=run-7.node0.log", "t --tag=run-7.node1.log"),
+                     ("t --data '/data/node0.example.org/a b'", "t --data '/data/node1.example.org/a b'"),
+                     ("t --cache=/tmp/1234/cache", "t --cache=/tmp/987/cache"),
+                     ("t --long a b ...", "t --long a bc ...")):
+            tidemark("merge", "-o", target, *self.with_commands(a, b))
+            os.remove(target)
+
+    def test_a_word_that_makes_another_job_is_named(self):
+        for a, b, one, other in (
+                ("t --lora-rank 8", "t --lora-rank 16", "'8'", "'16'"),
+                ("t --lora_rank=8", "t --lora_rank=16", "'--lora_rank=8'", "'--lora_rank=16'"),
+                ("t --rank 4", "t --rank 8", "'4'", "'8'"),  # of LoRA: they are ranks 0 and 1
+                ("t --node-rank 0 --lr 1", "t --node-rank 1 --lr 2", "'1'", "'2'"),
+                ("t --node_rank=x", "t --node_rank=y", "'--node_rank=x'", "'--node_rank=y'"),
+                ("python3 a/t.py", "python3 b/t.py", "'a/t.py'", "'b/t.py'"),
+                ("python3 /x/t.py", "python3 /x/u.py", "'/x/t.py'", "'/x/u.py'"),
+                ("t --config /users/a/c.yaml", "t --config /users/b/c.yaml", "'/users/a/c.yaml'", "'/users/b/c.yaml'"),
+                ("t 'a b'", "t 'a  b'", "'a b'", "'a  b'"),
+                ("t --ranking", "t", "'--ranking'", "nothing more"),
+                ("t a c d ...", "t b c d ...", "'a'", "'b'")):
+            paths = self.with_commands(a, b)
+            self.refused("%s ran %s where %s ran %s: not of one job"
+                         % tuple(map(re.escape, (paths[0], one, paths[1], other))), *paths)
+
+    def ways(self, *paths):
+        target = self.path("ways.db")
+        tidemark("merge", "--mixed", "-o", target, *paths)
+        db = sqlite3.connect(target)
+        found = db.execute("SELECT aligned_by, error_ns IS NULL, meetings > 0 FROM node ORDER BY node").fetchall()
+        db.close()
+        os.remove(target)
+        return found
+
+    def test_mixed_takes_collectives_where_they_match(self):
+        """Another program: by collectives all the same. Another world size, rank or time: of another job."""
+        first, collectives = self.parts[0][0], [("first", 0, 0), ("collectives", 0, 1)]
+        alone = [("first", 0, 0), ("calendar", 1, 0)]
+        self.assertEqual(self.ways(first, self.changed("m.db", "UPDATE process SET argv = 'x'")), collectives)
+        for change in ("UPDATE process SET world_size = 4", "UPDATE process SET rank = 0",
+                       "UPDATE clock SET real_ns = real_ns + 300 * 1000000000"):
+            self.assertEqual(self.ways(first, self.changed("m.db", change)), alone, change)
+
+    def test_mixed_aligns_each_of_two_jobs(self):
+        """The nodes of the second job meet each other; how far they are from the first job is not known."""
+        later = "UPDATE clock SET real_ns = real_ns + 7200000000000"
+        others = [self.changed("later%d.db" % part, later, part) for part in (0, 1)]
+        self.assertEqual(self.ways(self.parts[0][0], others[0], self.parts[1][0], others[1]),
+                         [("first", 0, 0), ("calendar", 1, 0), ("collectives", 0, 1), ("collectives", 1, 1)])
 
     def test_the_output_is_there_already(self):
         done = tidemark("merge", "-o", self.whole, self.parts[0][0], self.parts[1][0], status=3)

@@ -84,8 +84,10 @@ static void say_rest(const struct merge_result *result)
         for (size_t i = SAID; i < result->count; i++) {
             const struct merge_told *told = &result->told[i];
             inputs += (int)told->way == way;
-            if ((int)told->way == way && told->error_ns > error_ns)
-                error_ns = told->error_ns;
+            if ((int)told->way == way && error_ns != MERGE_UNKNOWN)
+                error_ns = told->error_ns == MERGE_UNKNOWN || told->error_ns > error_ns
+                               ? told->error_ns
+                               : error_ns;
         }
         if (inputs)
             buf_print(&text, ", %s by %s%s", human_count(count, inputs),
@@ -207,8 +209,12 @@ const struct command command_merge = {
         "\n"
         "The same recording twice, and one that is merged already, is refused; ranks that are in "
         "two of them, other numbers of ranks, other programs and other times, too, without "
-        "--mixed. "
-        "With it, clocks are aligned by the machine's own or by the calendar alone.\n"
+        "--mixed. Of the commands the message names the word that differs; not compared are the "
+        "number of a node or a rank (--node-rank, --local-rank, SLURM_PROCID), addresses of "
+        "machines (--rdzv-endpoint), names of hosts, and the folders of the program.\n"
+        "With --mixed, recordings take part in the same collectives if their numbers of ranks "
+        "agree, no rank is in both, and they ran at the same time; others are aligned by the "
+        "machine's own clock or by the calendar.\n"
         "\n"
         "Inputs are only read, one after the other. On the disk the work takes about the size of "
         "the inputs beside the output for a while; memory grows little: by names, and by some "
