@@ -55,7 +55,8 @@ FACTS: Dict[str, Tuple[List[Column], str]] = {
             "process:i pid:i host:t started:t commit_id:t command:t start_ns:i end_ns:i ended:t "
             "exit_code:i signal:i lost:i"
         ),
-        """SELECT p.id, p.pid, p.host, (SELECT value FROM meta WHERE key = 'started'), :commit,
+        """SELECT p.id, p.pid, p.host, (SELECT value FROM meta WHERE key = 'started'),
+                  coalesce(:commit, (SELECT value FROM meta WHERE key = 'commit')),
                   (SELECT value FROM meta WHERE key = 'command'), p.start_ns, p.end_ns, p.ended,
                   p.exit_code, p.signal,
                   (SELECT coalesce(sum(l.n), 0) FROM lost l WHERE l.process = p.id)

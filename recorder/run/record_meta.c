@@ -8,6 +8,7 @@
 
 #include "armed.h"
 #include "clock.h"
+#include "commit.h"
 #include "event.h"
 #include "process.h"
 
@@ -49,6 +50,18 @@ static void put_command(struct batch *batch, const struct record_options *option
     buf_clear(&text);
 }
 
+/* Of a program that runs already, in its own folder. */
+static void put_commit(struct batch *batch, const struct record_options *options)
+{
+    struct buf commit = {0};
+    char folder[64] = ".";
+    if (options->armed)
+        snprintf(folder, sizeof folder, "/proc/%d/cwd", (int)options->armed->pid);
+    if (commit_find(folder, options->argv, &commit))
+        put_text(batch, "commit", buf_string(&commit));
+    buf_clear(&commit);
+}
+
 static void put_machine(struct batch *batch, const char *host)
 {
     struct utsname name;
@@ -78,6 +91,7 @@ void record_meta_begin(struct batch *batch, const struct record_meta *meta)
             argv_quote(&cwd, path, strlen(path));
         put_text(batch, "cwd", buf_string(&cwd));
         buf_clear(&cwd);
+        put_commit(batch, options);
         put_machine(batch, meta->host);
     }
     if (options->rehearsal) {

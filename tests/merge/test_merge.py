@@ -21,6 +21,7 @@ import split
 
 TIDEMARK, RANK, MAKE_FIXTURE, DATA, MAKE_OLDER = sys.argv[1:6]
 RANKS, STEPS = 8, 25
+os.environ["TIDEMARK_COMMIT"] = ""  # the tests' own is none of the program's
 
 
 def tidemark(*arguments, status=0):
@@ -147,12 +148,27 @@ class Merge(unittest.TestCase):
         less = self.path("less.db")
         shutil.copyfile(self.merged, less)
         db = sqlite3.connect(less)
+        db.execute("INSERT INTO meta VALUES ('commit', 'c0ffee')")
         db.execute("UPDATE phase_device SET peak_allocated = peak_allocated - 1000, max_allocated ="
                    " max_allocated - 1000 WHERE phase IN (SELECT id FROM phase WHERE process = 4)")
         db.commit()
         db.close()
         rows = sections(tidemark("skew", less, self.merged, "-f", "csv").stdout)["ranks"]
         self.assertEqual([(row["rank"], row["change"]) for row in rows[:2]], [("3", "1000"), ("0", "0")])
+        for report in ("skew", "diff"):
+            self.assertIn("A is of commit c0ffee, B of an unknown commit", tidemark(report, less, self.merged).stdout)
+            self.assertIn("A and B are of commit c0ffee", tidemark(report, less, less).stdout)
+
+    def test_the_commit_that_all_nodes_agree_on(self):
+        for commits, told in ((("a1", "a1"), "a1"), (("a1", "b2"), None)):
+            paths = [self.changed("commit%d.db" % part, "INSERT INTO meta VALUES ('commit', '%s')" % commit, part)
+                     for part, commit in enumerate(commits)]
+            target = self.path("agreed.db")
+            tidemark("merge", "-o", target, *paths)
+            db = sqlite3.connect(target)
+            self.assertEqual(db.execute("SELECT (SELECT value FROM meta WHERE key = 'commit')").fetchone(), (told,))
+            db.close()
+            os.remove(target)
 
     def test_every_report_reads_it(self):
         for report in ("info", "peak", "phases", "timeline", "why", "frag", "leaks", "ladder", "modules",

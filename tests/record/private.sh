@@ -12,8 +12,10 @@ told() {
     done
 }
 
+export TIDEMARK_COMMIT=c0ffee-of-the-program
 record -- "$story" begin /data/ann/secret/train.py alloc 3 end begin train/loss alloc 1 end exit 3
 is $status 3 "the exit status"
+is "$(ask "SELECT value FROM meta WHERE key='commit'")" c0ffee-of-the-program "the commit"
 is "$([ -n "$(told)" ] && echo some)" some "a usual recording tells of paths"
 
 record -p -- "$story" begin /data/ann/secret/train.py alloc 3 end begin train/loss alloc 1 end exit 3
@@ -22,7 +24,7 @@ finished
 is "$(told)" "" "what is told"
 is "$(ask "SELECT group_concat(name) FROM phase WHERE kind='user'")" "train.py,train/loss" "the phases"
 is "$(ask "SELECT count(*) FROM process WHERE argv IS NOT NULL OR host IS NOT NULL")" 0 "rows of processes"
-is "$(ask "SELECT group_concat(key) FROM meta WHERE key IN ('command','cwd','host','record_command')")" "" \
+is "$(ask "SELECT group_concat(key) FROM meta WHERE key IN ('command','cwd','host','record_command','commit')")" "" \
     "facts of the run"
 is "$(ask "SELECT value FROM meta WHERE key='private'")" 1 "that it is private"
 is "$(ask 'SELECT count(*) FROM allocation')" 4 "blocks"

@@ -147,6 +147,9 @@ void report_nothing(struct report *report);
 void report_nothing_yet(struct report *report);
 /* The part of it about --steps: which there are, and whether those were thinned out. */
 void report_note_steps(struct report *report);
+/* Notes the commits of two recordings, below the tables of the first; nothing where neither has
+ * one. 0 or an error. */
+int report_note_commits(struct report *a, struct report *b);
 /* Notes which devices have no blocks, but memory of the driver's, and what shows it. */
 void report_note_driven(struct report *report);
 

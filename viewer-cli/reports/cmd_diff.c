@@ -175,6 +175,8 @@ static int put_all(struct report *a, struct report *b, const struct diff_options
         mates_note_alone(a, b, mates);
         if (!count)
             say_nothing(a, b, options, &missing);
+        else
+            err = report_note_commits(a, b);
     }
     emit_close(&a->emit);
     for (size_t i = 0; parts && i <= a->scope_count; i++) {

@@ -40,6 +40,7 @@ static const struct emit_column recording_columns[] = {
     {"not_loaded", "not loaded", EMIT_TEXT, EMIT_IF_KNOWN},
     {"private", NULL, EMIT_TEXT, EMIT_IF_KNOWN},
     {"rehearsal", "rehearsed", EMIT_TEXT, EMIT_PROGRAMS},
+    {"commit", NULL, EMIT_TEXT, EMIT_IF_KNOWN},
 };
 
 static const char recording_sql[] =
@@ -57,7 +58,8 @@ static const char recording_sql[] =
     "  EXISTS (SELECT 1 FROM lost WHERE kind = '" LOSS_DAMAGED "') AS damaged,"
     "  (SELECT value FROM meta WHERE key = 'rehearsal') AS rehearsal,"
     "  (SELECT value FROM meta WHERE key = 'repaired_missing') AS repaired,"
-    "  coalesce((SELECT value FROM meta WHERE key = 'ended_steps'), 0) AS steps"
+    "  coalesce((SELECT value FROM meta WHERE key = 'ended_steps'), 0) AS steps,"
+    "  (SELECT value FROM meta WHERE key = 'commit') AS \"commit\""
     " FROM (SELECT 1) LEFT JOIN process p ON p.id = (SELECT min(id) FROM process)";
 
 static int64_t file_bytes(const char *path)
@@ -144,6 +146,7 @@ static int put_recording(struct report *report, bool finished, int64_t last_ns)
         report_cells(emit, query.stmt, 8, 1);
         report_cells(emit, query.stmt, 10, 1);
         report_cells(emit, query.stmt, 12, 1);
+        report_cells(emit, query.stmt, 15, 1);
     }
     return query_end(&query);
 }

@@ -163,6 +163,8 @@ int skew_put_fleets(struct report *a, struct report *b, const struct skew_option
         err = put_pairs(a, b, options, fleets, pairs, count);
     if (err == 0)
         note_alone(a, fleets, count);
+    if (err == 0 && count)
+        err = report_note_commits(a, b);
     emit_close(&a->emit);
     mem_free(pairs);
     for (int side = 0; side < DIFF_SIDES; side++)
