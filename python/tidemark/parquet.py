@@ -93,17 +93,59 @@ class Recording:
         rows = self.table("ii", "SELECT id, coalesce(rank, %d) FROM process" % NO_RANK)
         return dict(zip(rows.column(0).to_pylist(), rows.column(1).to_pylist()))
 
-    def part(self) -> str:
-        """A name that stays the same for the same recording, wherever it lies."""
+    def _told(self) -> str:
+        """What it says of itself, which stays while it is written; an imported one may say nothing,
+        and is known by its blocks."""
         told = self.value(
             "SELECT group_concat(key || '=' || value, char(10)) FROM (SELECT key, value FROM meta "
             "WHERE key IN ('started', 'host', 'recorder_pid', 'start_monotonic_ns', 'source') "
             "ORDER BY key)"
         )
+        dated = self.value("SELECT count(*) FROM meta WHERE key IN ('started', 'recorder_pid')")
+        if not dated:
+            told = "%s %s" % (
+                told,
+                self.value(
+                    "SELECT count(*) || ' ' || coalesce(sum(size * (seq % 1009 + 1)), 0) || ' ' || "
+                    "coalesce(sum(alloc_ns % 1000003), 0) FROM allocation"
+                ),
+            )
+        return str(told)
+
+    def part(self) -> str:
+        """A name that stays the same for the same recording, wherever it lies."""
         hosts = self.value(
             "SELECT group_concat(id || host || pid) FROM (SELECT * FROM process ORDER BY id)"
         )
-        return "part-" + hashlib.sha256(("%s %s" % (told, hosts)).encode()).hexdigest()[:16]
+        return "part-" + _digest("%s %s" % (self._told(), hosts), 16)
+
+    def run(self) -> str:
+        """The file's name, and what tells it from others of this name. Engines take a folder's name
+        for a number or a date where they can: this is neither."""
+        stem = re.sub(r"\.db$", "", os.path.basename(self.path))
+        stem = re.sub(r"[^A-Za-z0-9._+-]", "_", stem).lstrip("._+-") or "run"
+        return "%s-r%s" % (stem, _digest(self._told(), 8))
+
+
+def _digest(text: str, count: int) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:count]
+
+
+# What DuckDB or Spark read as a number, a truth value or a date, though it begins with a letter.
+_VALUES = {
+    *("inf", "infinity", "nan", "null", "true", "false", "t", "f", "yes", "no", "y", "n"),
+    *("epoch", "now", "today", "tomorrow", "yesterday"),
+}
+
+
+def _check_run(run: str) -> None:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", run):
+        raise Failure("run %r: letters, digits, '.', '_', '+' and '-' name a run" % run)
+    if not run[0].isalpha() or run.lower() in _VALUES:
+        raise Failure(
+            "run %r: an engine would read it as a number, a date or a truth value; put a word "
+            "before it, such as run-%s" % (run, run)
+        )
 
 
 def _text(value: Optional[str]) -> str:
@@ -141,10 +183,10 @@ class Export:
     ) -> None:
         self.recording = Recording(path)
         self.folder = folder
-        self.run = run or re.sub(r"\.db$", "", os.path.basename(path))
+        if run:
+            _check_run(run)
+        self.run = run or self.recording.run()
         self.commit = commit
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._+-]*", self.run):
-            raise Failure("run %r: letters, digits, '.', '_', '+' and '-' name a run" % self.run)
         self.ranks = self.recording.ranks()
         self.part = self.recording.part()
 
@@ -201,7 +243,7 @@ def main(arguments: Optional[List[str]] = None) -> int:
     parser = argparse.ArgumentParser(prog="tidemark.parquet", description=__doc__.split("\n", 1)[0])
     parser.add_argument("recording")
     parser.add_argument("folder")
-    parser.add_argument("--run", help="its name among others (the file's)")
+    parser.add_argument("--run", help="its name among others (the file's, and a number)")
     parser.add_argument("--commit", help="of the program, for questions over runs")
     parser.add_argument("--views", help="some of them, between commas")
     options = parser.parse_args(arguments)

@@ -115,7 +115,7 @@ class Parquet(unittest.TestCase):
                             (ranks.get(row[0], -1), row)
                             for row in source.execute(views.view_query(name))
                         ]
-                        got = self.read(name, run)
+                        got = self.read(name, run + "-r*")
                         self.assertEqual(sorted(map(repr, got)), sorted(map(repr, expected)))
                         seen += len(got)
         self.assertGreater(seen, 1000)
@@ -133,6 +133,76 @@ class Parquet(unittest.TestCase):
         self.assertEqual(len(glob.glob(folder + "/allocations/*/*/*.parquet")), 2)
         self.assertEqual(len(glob.glob(folder + "/*/*/*/.*")), 0)
         self.assertEqual({row[4] for _, row in self.read("process", "two", folder)}, {"it's"})
+
+    def test_two_files_of_one_name(self):
+        """They are two runs; the same recording elsewhere is the same run."""
+        from tidemark import parquet
+
+        folder = os.path.join(WORK, "two")
+        shutil.rmtree(folder, ignore_errors=True)
+        paths = []
+        for name, source, changes in (
+            ("a", "train", "INSERT INTO meta VALUES ('started', '2026-11-28T07:00:00Z')"),
+            ("b", "train", "INSERT INTO meta VALUES ('started', '2026-11-28T08:00:00Z')"),
+            ("c", "torch", ""),  # as imported ones, without a date
+            ("d", "gpu", ""),
+        ):
+            paths.append(os.path.join(WORK, name, "run.db"))
+            os.makedirs(os.path.dirname(paths[-1]), exist_ok=True)
+            os.replace(recording(source), paths[-1])
+            with sqlite3.connect(paths[-1]) as db:
+                db.executescript(changes)
+        for path in paths:
+            parquet.export(path, folder)
+        runs = sorted(os.listdir(os.path.join(folder, "peak")))
+        self.assertEqual(len(runs), 4)
+        elsewhere = os.path.join(WORK, "e", "run.db")
+        os.makedirs(os.path.dirname(elsewhere), exist_ok=True)
+        for path in paths:
+            shutil.copyfile(path, elsewhere)
+            parquet.export(elsewhere, folder)
+        self.assertEqual(sorted(os.listdir(os.path.join(folder, "peak"))), runs)
+        self.assertEqual(len(glob.glob(folder + "/peak/*/*/*")), 4)
+
+    def test_no_engine_takes_a_run_for_a_number(self):
+        """Each alone in a folder, as an engine infers the type of all, and asked without a type."""
+        from tidemark import parquet
+
+        asked = {}
+        for name in ("20261128", "1e3", "2026-11-28", "2026", "nan", "true", "0x1f", "10d", "07"):
+            path = os.path.join(WORK, name + ".db")
+            os.replace(recording("train"), path)
+            folder = os.path.join(WORK, "typed", name)
+            shutil.rmtree(folder, ignore_errors=True)
+            parquet.export(path, folder)
+            (asked[folder],) = (one[4:] for one in os.listdir(folder + "/peak"))
+            self.assertTrue(asked[folder].startswith(name + "-r"))
+            self.assertRaisesRegex(
+                parquet.Failure, "put a word before it", parquet.export, path, folder, name
+            )
+        tried = 0
+        if not fleet_engines.missing("DuckDB"):
+            import duckdb
+
+            for folder, run in asked.items():
+                question = "SELECT DISTINCT run, typeof(run), typeof(rank) FROM read_parquet("
+                question += "'%s/peak/*/*/*.parquet', hive_partitioning = true)" % folder
+                got = duckdb.connect().execute(question).fetchall()
+                self.assertEqual(got, [(run, "VARCHAR", "BIGINT")])
+            tried += 1
+        if not fleet_engines.missing("Spark"):
+            from pyspark.sql import SparkSession
+
+            builder = SparkSession.builder.master("local[1]")
+            spark = builder.config("spark.ui.enabled", "false").getOrCreate()
+            for folder, run in asked.items():
+                frame = spark.read.parquet(folder + "/peak")
+                self.assertEqual(dict(frame.dtypes)["run"], "string")
+                self.assertEqual({row[0] for row in frame.select("run").collect()}, {run})
+            spark.stop()
+            tried += 1
+        if not tried:
+            self.skipTest("neither DuckDB nor Spark is installed")
 
     def test_mistakes(self):
         from tidemark import parquet

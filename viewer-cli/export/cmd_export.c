@@ -227,7 +227,7 @@ static const struct option option_table[] = {
      "perfetto: each block from this size on, with its call\nstack (a thousandth of the peak)",
      NULL, 0},
     {"run", 0, OPT_TEXT, offsetof(struct export_options, run), "NAME",
-     "parquet: what the run is called among others (the\ndatabase's name)", NULL, 0},
+     "parquet: what the run is called among others (the\ndatabase's name and eight digits)", NULL, 0},
     {"commit", 0, OPT_TEXT, offsetof(struct export_options, commit), "TEXT",
      "parquet: the program's commit, for questions over runs\n(the recording's)", NULL, 0},
     {0},
