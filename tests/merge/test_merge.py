@@ -135,12 +135,49 @@ class Merge(unittest.TestCase):
         self.assertEqual(rows["groups"][0]["category"], "activation")
         # Three more activations, of 80, 84 and 88 KiB.
         self.assertEqual(int(rows["groups"][0]["change"]), 3 * 65536 + 4096 * (4 + 5 + 6))
+        # The lowest has half of everything.
+        lowest = rows["lowest_groups"]
+        self.assertEqual(sum(int(row["change"]) for row in lowest), peaks["2"] - sorted(peaks.values())[3])
+        self.assertEqual({row["category"] for row in lowest}, {"parameter", "activation", "workspace"})
+        self.assertTrue(all(2 * int(row["b"]) == int(row["a"]) for row in lowest), lowest)
         page = subprocess.run(["script", "-qec", TIDEMARK + " skew " + self.merged, "/dev/null"], timeout=600,
                               capture_output=True, text=True, check=True,
                               env=dict(os.environ, COLUMNS="80", NO_COLOR="1")).stdout.replace("\r", "")
         self.assertTrue(page.startswith("rank 5 (node6) has the highest peak"), page)
         self.assertLessEqual(len(page.splitlines()), 24)
         self.assertLessEqual(max(map(len, page.splitlines())), 80)
+
+    def test_a_lowest_rank_that_does_not_stand_out(self):
+        even = self.path("even.db")
+        shutil.copyfile(self.merged, even)
+        db = sqlite3.connect(even)
+        db.execute("DELETE FROM process WHERE rank = 2")
+        db.commit()
+        db.close()
+        rows = sections(tidemark("skew", even, "-f", "csv").stdout)
+        self.assertEqual((rows["lowest_groups"], rows["lowest_modules"]), ([], []))
+        self.assertTrue(rows["groups"])
+
+    def test_skew_of_one_phase(self):
+        """Before backward's own block there are the activations only."""
+        rows = sections(tidemark("skew", self.merged, "--phase", "forward", "-f", "csv").stdout)
+        self.assertEqual({row["phase"] for row in rows["phases"]}, {"forward"})
+        self.assertEqual([int(row["step"]) for row in rows["phases"]], list(range(STEPS)))
+        peaks = {row["rank"]: int(row["peak"]) for row in rows["ranks"]}
+        whole = {row["rank"]: int(row["peak"])
+                 for row in sections(tidemark("skew", self.merged, "-f", "csv").stdout)["ranks"]}
+        for rank in ("0", "5"):
+            self.assertEqual(whole[rank] - peaks[rank], 131072)
+        self.assertTrue(all(row["moment"].endswith(", forward") for row in rows["ranks"]))
+        self.assertEqual(int(rows["groups"][0]["change"]), 3 * 65536 + 4096 * (4 + 5 + 6))
+        early = sections(tidemark("skew", self.merged, "--phase", "forward", "-s", "0..2", "-f", "csv").stdout)
+        self.assertEqual([int(row["step"]) for row in early["phases"]], [0, 1, 2])
+        page = tidemark("skew", self.merged, "--phase", "forward").stdout
+        self.assertIn("and %d more: --all shows them" % (STEPS - 8), page)
+        two = sections(tidemark("skew", self.whole, self.merged, "--phase", "forward", "-f", "csv").stdout)
+        self.assertEqual({row["a"] for row in two["ranks"]}, {str(peak) for peak in peaks.values()})
+        done = tidemark("skew", self.merged, "--phase", "nothing", status=2)
+        self.assertIn("no rank has a phase nothing", done.stderr)
 
     def test_skew_of_two_runs(self):
         rows = sections(tidemark("skew", self.whole, self.merged, "-f", "csv").stdout)

@@ -65,6 +65,9 @@ struct seen {
     int rows, last;
 };
 
+static const struct skew_wish all = {INT64_MIN, INT64_MAX, NULL}, some = {1, 2, NULL},
+                              one = {INT64_MIN, INT64_MAX, "p1"};
+
 static int take(void *self, const struct skew_row *row)
 {
     struct seen *seen = self;
@@ -95,11 +98,14 @@ TEST(phases_of_all_ranks_step_by_step)
     struct db *db = make();
     const struct skew_rank ranks[RANKS] = {{1, 1}, {2, 1}, {3, 1}};
     struct seen seen = {0, -1};
-    CHECK_INT(skew_read(db, ranks, RANKS, INT64_MIN, INT64_MAX, take, &seen), 0);
+    CHECK_INT(skew_read(db, ranks, RANKS, &all, take, &seen), 0);
     CHECK_INT(seen.rows, STEPS * PHASES); /* the phase of one rank alone is not compared */
     seen = (struct seen){0, -1};
-    CHECK_INT(skew_read(db, ranks, RANKS, 1, 2, take, &seen), 0);
+    CHECK_INT(skew_read(db, ranks, RANKS, &some, take, &seen), 0);
     CHECK_INT(seen.rows, 2 * PHASES);
+    seen = (struct seen){0, -1};
+    CHECK_INT(skew_read(db, ranks, RANKS, &one, take, &seen), 0);
+    CHECK_INT(seen.rows, STEPS);
     db_close(db);
 }
 
@@ -115,7 +121,7 @@ TEST(who_takes_may_end_it)
     struct db *db = make();
     const struct skew_rank ranks[RANKS] = {{1, 1}, {2, 1}, {3, 1}};
     int calls = 0;
-    CHECK_INT(skew_read(db, ranks, RANKS, INT64_MIN, INT64_MAX, refuse, &calls), -7);
+    CHECK_INT(skew_read(db, ranks, RANKS, &all, refuse, &calls), -7);
     CHECK_INT(calls, 1);
     db_close(db);
 }

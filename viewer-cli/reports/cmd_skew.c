@@ -11,7 +11,13 @@
 #include "mem.h"
 #include "skew_report.h"
 
-enum { PHASES = 7, ALIKE = 1000 /* a part of the median */ };
+enum {
+    PHASES = 7,
+    STEPS = 8, /* rows of one phase */
+    LOWEST = 3,
+    ALIKE = 1000, /* a part of the median */
+    APART = 20    /* that much below it the lowest rank stands out */
+};
 
 /* ---- each rank ---- */
 
@@ -84,6 +90,7 @@ struct phases {
     struct folded *folded; /* tables without --all */
     size_t count, cap;
     bool fold;
+    size_t rows, most; /* of those that are not folded; the rest is counted */
 };
 
 static int64_t rank_at(const struct phases *phases, const struct skew_value *value)
@@ -151,7 +158,8 @@ static int take_row(void *self, const struct skew_row *row)
     struct phases *phases = self;
     if (phases->fold)
         return fold_row(phases, row);
-    put_row(phases, row);
+    if (phases->rows++ < phases->most)
+        put_row(phases, row);
     return 0;
 }
 
@@ -187,26 +195,39 @@ static int put_folded(struct phases *phases)
     return done ? 0 : ERR_NOMEM;
 }
 
+static void clear_phases(struct phases *phases)
+{
+    for (size_t i = 0; i < phases->count; i++)
+        mem_free(phases->folded[i].name);
+    mem_free(phases->folded);
+}
+
+/* People see one row of each name; of a name that they asked for the first steps. */
 static int put_phases(struct report *report, const struct skew_options *options,
                       const struct skew_places *places)
 {
-    const struct option_range *steps = &report->options->steps;
-    struct phases phases = {.emit = &report->emit, .places = places};
+    struct emit *emit = &report->emit;
+    const struct skew_wish wish = {report->options->steps.first, report->options->steps.last,
+                                   options->phase};
+    struct phases phases = {.emit = emit, .places = places, .most = SIZE_MAX};
     struct skew_rank *ranks = mem_alloc(places->count + 1, sizeof *ranks);
-    phases.fold = report->emit.format == EMIT_TABLE && !options->all;
+    bool people = emit->format == EMIT_TABLE && !options->all;
+    char number[HUMAN_MAX];
+    phases.fold = people && !options->phase;
+    phases.most = people ? STEPS : SIZE_MAX;
     for (size_t i = 0; ranks && i < places->count; i++)
         ranks[i] = (struct skew_rank){places->places[i].scope->process.id,
                                       places->places[i].scope->device};
     if (!phases.fold)
-        EMIT_SECTION(&report->emit, "phases", "Peaks by phase", EMIT_ROWS, phase_columns);
-    int err = ranks ? skew_read(report->db, ranks, places->count, steps->first, steps->last,
-                                take_row, &phases)
-                    : ERR_NOMEM;
+        EMIT_SECTION(emit, "phases", "Peaks by phase", EMIT_ROWS, phase_columns);
+    int err =
+        ranks ? skew_read(report->db, ranks, places->count, &wish, take_row, &phases) : ERR_NOMEM;
     if (err == 0 && phases.fold)
         err = put_folded(&phases);
-    for (size_t i = 0; i < phases.count; i++)
-        mem_free(phases.folded[i].name);
-    mem_free(phases.folded);
+    if (err == 0 && phases.rows > phases.most)
+        emit_line(emit, "and %s more: --all shows them, --steps A..B some",
+                  human_count(number, (int64_t)(phases.rows - phases.most)));
+    clear_phases(&phases);
     mem_free(ranks);
     return err;
 }
@@ -242,37 +263,63 @@ static void say_answer(struct emit *emit, const struct skew_places *places)
               human_bytes(most, spread->least.value));
 }
 
-static int put_holders(struct report *report, const struct skew_options *options,
-                       const struct skew_places *places)
+static int put_beside_median(struct report *report, const struct skew_places *places, int64_t top,
+                             bool lowest)
 {
     const struct skew_spread *spread = &places->spread;
-    char title[400], worst[128], median[128];
-    if (!skew_excess(spread)) {
-        skew_put_no_holders(&report->emit);
-        return 0;
-    }
-    snprintf(title, sizeof title, "What %s holds beyond %s, at their peaks",
-             skew_rank_text(worst, places, spread->most.rank),
-             skew_rank_text(median, places, spread->median.rank));
+    size_t rank = lowest ? spread->least.rank : spread->most.rank, middle = spread->median.rank;
+    char title[400], text[128], median[128];
+    snprintf(title, sizeof title, "What %s%s %s, at their peaks",
+             skew_rank_text(text, places, rank),
+             lowest ? ", the lowest, holds beside" : " holds beyond",
+             skew_rank_text(median, places, middle));
     const struct skew_sides sides = {
         .reports = {report, report},
-        .places = {&places->places[spread->median.rank], &places->places[spread->most.rank]},
+        .places = {&places->places[middle], &places->places[rank]},
         .title = title,
-        .top = options->top,
+        .top = top,
+        .lowest = lowest,
     };
     int err = skew_put_holders(&report->emit, &sides);
     emit_close(&report->emit); /* the title is gone then */
     return err;
 }
 
+static int put_holders(struct report *report, const struct skew_options *options,
+                       const struct skew_places *places)
+{
+    const struct skew_spread *spread = &places->spread;
+    bool short_page = report->emit.format == EMIT_TABLE && !options->all;
+    int64_t below = spread->median.value - spread->least.value, top = options->top;
+    int err = 0;
+    if (skew_excess(spread))
+        err = put_beside_median(report, places, top, false);
+    else
+        skew_put_no_holders(&report->emit, false);
+    if (err == 0 && below > spread->median.value / APART)
+        err = put_beside_median(report, places, short_page && top > LOWEST ? LOWEST : top, true);
+    else if (err == 0)
+        skew_put_no_holders(&report->emit, true);
+    return err;
+}
+
+static void say_alone(struct report *report, const struct skew_options *options, size_t ranks)
+{
+    if (options->phase && !ranks)
+        report_absent(report, "no rank has a phase %.80s in %s", options->phase,
+                      report_has_steps(report->options) ? "these steps" : "a step");
+    else
+        emit_note(&report->emit, "there is nothing to compare: %s",
+                  ranks ? "one rank is in it" : "no ranks are in it");
+}
+
 static int put_all(struct report *report, const struct skew_options *options)
 {
     struct skew_places places;
     report_needs_steps(report);
-    int err = skew_find_places(report, &places);
+    int err = skew_find_places(report, options->phase, &places);
     if (err == 0 && places.count < 2) {
-        emit_note(&report->emit, places.count ? "there is nothing to compare: one rank is in it"
-                                              : "there is nothing to compare: no ranks are in it");
+        say_alone(report, options, places.count);
     } else if (err == 0) {
         say_answer(&report->emit, &places);
         if (report->emit.format != EMIT_TABLE || options->all)
@@ -309,6 +356,8 @@ static int cmd_skew(const struct command_call *call)
 static const struct option option_table[] = {
     {"all", 'a', OPT_FLAG, offsetof(struct skew_options, all), NULL,
      "each rank, and each phase of each step", NULL, 0},
+    {"phase", 0, OPT_TEXT, offsetof(struct skew_options, phase), "NAME",
+     "peaks inside the phases of this name or kind, step by\nstep", NULL, 0},
     {"top", 'n', OPT_INT, offsetof(struct skew_options, top), "N", "N groups (6)", NULL, 1},
     {0},
 };
@@ -346,15 +395,20 @@ const struct command command_skew = {
         "them. The median is a rank's own figure: of an even number the lower one in the middle.\n"
         "\n"
         "What the rank with the highest peak holds beyond the median rank is compared as by "
-        "'tidemark diff': by kind and call site, and by module where modules are known.\n"
+        "'tidemark diff': by kind and call site, and by module where modules are known; and so is "
+        "what the lowest rank holds where it is more than 5 % below the median.\n"
         "\n"
         "With two recordings: the peak of each rank in A and in B, and what the rank that changed "
         "most holds in B beyond A.\n"
         "\n"
-        "In csv and json these are the sections ranks, phases, groups and modules.",
+        "With --phase all of this is about the peaks inside the phases of that name.\n"
+        "\n"
+        "In csv and json these are the sections ranks, phases, groups and modules, and of the "
+        "lowest rank lowest_groups and lowest_modules.",
     .examples =
         {
             {"tidemark skew fleet.db", "which rank is worst, and why"},
+            {"tidemark skew fleet.db --phase forward", "the ranks' forwards, step by step"},
             {"tidemark skew fleet.db --steps 1 --all", "every rank and phase of step 1"},
             {"tidemark skew ranks.db fleet.db", "rank by rank, two runs"},
         },

@@ -117,7 +117,7 @@ static int put_pairs(struct report *a, struct report *b, const struct skew_optio
         emit_line(emit, "and %s more that changed less: --all shows them",
                   human_count(number, (int64_t)(count - SHOWN)));
     if (!pairs[0].change) {
-        skew_put_no_holders(emit);
+        skew_put_no_holders(emit, false);
         return 0;
     }
     snprintf(title, sizeof title, "What rank %" PRId64 " holds in B beyond A, at both peaks",
@@ -147,8 +147,8 @@ int skew_put_fleets(struct report *a, struct report *b, const struct skew_option
     struct skew_places fleets[DIFF_SIDES];
     struct pair *pairs = NULL;
     size_t count = 0;
-    int err = skew_find_places(a, &fleets[DIFF_A]);
-    int other = skew_find_places(b, &fleets[DIFF_B]);
+    int err = skew_find_places(a, options->phase, &fleets[DIFF_A]);
+    int other = skew_find_places(b, options->phase, &fleets[DIFF_B]);
     if (err == 0 && other < 0) {
         a->at_fault = b;
         err = other;
@@ -158,7 +158,8 @@ int skew_put_fleets(struct report *a, struct report *b, const struct skew_option
     if (err == 0)
         count = find_pairs(fleets, pairs);
     if (err == 0 && !count)
-        emit_note(&a->emit, "there is nothing to compare: no rank is in both");
+        emit_note(&a->emit, "there is nothing to compare: no rank is in both%s%.80s",
+                  options->phase ? " with phase " : "", options->phase ? options->phase : "");
     if (err == 0 && count)
         err = put_pairs(a, b, options, fleets, pairs, count);
     if (err == 0)

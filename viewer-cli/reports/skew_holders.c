@@ -49,7 +49,8 @@ static void put_groups(struct emit *emit, const struct skew_sides *sides, const 
     char bytes[HUMAN_MAX], more[HUMAN_MAX];
     while (count < diff->group_count && diff_change(&diff->groups[count]))
         count++;
-    EMIT_SECTION(emit, "groups", sides->title, EMIT_ROWS, group_columns);
+    EMIT_SECTION(emit, sides->lowest ? "lowest_groups" : "groups", sides->title, EMIT_ROWS,
+                 group_columns);
     for (size_t i = 0; i < count && i < top; i++) {
         rest -= diff_change(&diff->groups[i]);
         put_group(emit, &diff->groups[i]);
@@ -84,7 +85,12 @@ static size_t next_node(const struct modules modules[DIFF_SIDES], const bool *do
 
 enum { MODULES = 3 };
 
-static int put_nodes(struct emit *emit, const struct modules modules[DIFF_SIDES])
+static const char *modules_key(bool lowest)
+{
+    return lowest ? "lowest_modules" : "modules";
+}
+
+static int put_nodes(struct emit *emit, const struct modules modules[DIFF_SIDES], bool lowest)
 {
     bool *done = mem_alloc(modules[DIFF_A].count + 1, sizeof *done);
     size_t most = emit->format == EMIT_TABLE ? MODULES : SIZE_MAX, at = 0;
@@ -93,7 +99,7 @@ static int put_nodes(struct emit *emit, const struct modules modules[DIFF_SIDES]
         if (at == SIZE_MAX)
             break;
         if (n == 0)
-            EMIT_SECTION(emit, "modules", "By module", EMIT_ROWS, module_columns);
+            EMIT_SECTION(emit, modules_key(lowest), "By module", EMIT_ROWS, module_columns);
         done[at] = true;
         emit_int(emit, change_of(modules, at));
         emit_int(emit, module_own(&modules[DIFF_A].nodes[at]));
@@ -110,7 +116,7 @@ static int put_modules(struct emit *emit, const struct skew_sides *sides)
     struct modules modules[DIFF_SIDES] = {{0}};
     int err = 0;
     if (emit->format != EMIT_TABLE)
-        EMIT_SECTION(emit, "modules", NULL, EMIT_ROWS, module_columns);
+        EMIT_SECTION(emit, modules_key(sides->lowest), NULL, EMIT_ROWS, module_columns);
     if (sides->reports[DIFF_A] != sides->reports[DIFF_B])
         return 0;
     for (int side = 0; side < DIFF_SIDES && err == 0; side++) {
@@ -119,7 +125,7 @@ static int put_modules(struct emit *emit, const struct skew_sides *sides)
                            place->peak.seq, &modules[side]);
     }
     if (err == 0 && modules[DIFF_A].known && modules[DIFF_A].count == modules[DIFF_B].count)
-        err = put_nodes(emit, modules);
+        err = put_nodes(emit, modules, sides->lowest);
     for (int side = 0; side < DIFF_SIDES; side++)
         modules_clear(&modules[side]);
     return err;
@@ -149,10 +155,10 @@ int skew_put_holders(struct emit *emit, const struct skew_sides *sides)
     return err;
 }
 
-void skew_put_no_holders(struct emit *emit)
+void skew_put_no_holders(struct emit *emit, bool lowest)
 {
     if (emit->format == EMIT_TABLE)
         return;
-    EMIT_SECTION(emit, "groups", NULL, EMIT_ROWS, group_columns);
-    EMIT_SECTION(emit, "modules", NULL, EMIT_ROWS, module_columns);
+    EMIT_SECTION(emit, lowest ? "lowest_groups" : "groups", NULL, EMIT_ROWS, group_columns);
+    EMIT_SECTION(emit, modules_key(lowest), NULL, EMIT_ROWS, module_columns);
 }

@@ -21,14 +21,16 @@ static int read_host(struct report *report, struct skew_place *place)
 }
 
 /* A rank may have several processes, as after a restart, and several devices: what has most. */
-static int add_place(struct report *report, const struct report_scope *scope,
+static int add_place(struct report *report, const struct report_scope *scope, const char *phase,
                      struct skew_places *out)
 {
     struct skew_place place = {.scope = scope}, *old = NULL;
     struct diff_side side = {report->db, scope->process.id, scope->device, 0};
     const struct option_range *steps = &report->options->steps;
     const struct diff_moment moment = {NULL, steps->first, steps->last};
-    int err = diff_find_moment(&side, &moment, &place.peak);
+    int err = phase ? instant_highest_in(report->db, scope->process.id, scope->device, phase,
+                                         steps->first, steps->last, &place.peak)
+                    : diff_find_moment(&side, &moment, &place.peak);
     if (err < 0)
         return err == ERR_NOTFOUND ? 0 : err;
     for (size_t i = 0; i < out->count && !old; i++)
@@ -97,7 +99,7 @@ static bool has_gpu(const struct report *report)
     return false;
 }
 
-int skew_find_places(struct report *report, struct skew_places *out)
+int skew_find_places(struct report *report, const char *phase, struct skew_places *out)
 {
     bool gpu = has_gpu(report);
     int err = 0;
@@ -105,7 +107,7 @@ int skew_find_places(struct report *report, struct skew_places *out)
     for (size_t i = 0; i < report->scope_count && err == 0; i++) {
         const struct report_scope *scope = &report->scopes[i];
         if (scope->process.rank != REPORT_ANY && !(gpu && report_is_host(scope)))
-            err = add_place(report, scope, out);
+            err = add_place(report, scope, phase, out);
     }
     if (err == 0 && out->count)
         qsort(out->places, out->count, sizeof *out->places, by_rank);

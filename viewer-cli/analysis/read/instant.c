@@ -64,6 +64,30 @@ static int highest(const struct place *place, int64_t first_step, int64_t last_s
     return err;
 }
 
+/* ---- the highest point inside phases of a name ---- */
+
+static const char phase_peak_sql[] =
+    "SELECT coalesce(pd.peak_seq, ph.begin_seq) AS seq, coalesce(pd.peak_ns, ph.begin_ns) AS at_ns,"
+    "       pd.peak_allocated AS allocated, pd.peak_reserved AS reserved, ph.id AS phase, ph.step"
+    "  FROM phase ph JOIN phase_device pd ON pd.phase = ph.id"
+    " WHERE ph.process = ?1 AND pd.device = ?2 AND (ph.name = ?3 OR ph.kind = ?3)"
+    "   AND ph.step BETWEEN ?4 AND ?5"
+    " ORDER BY ph.name = ?3 DESC, pd.peak_allocated DESC, ph.begin_seq LIMIT 1";
+
+int instant_highest_in(struct db *db, int64_t process, int64_t device, const char *phase,
+                       int64_t first_step, int64_t last_step, struct instant *out)
+{
+    nothing(out);
+    snprintf(out->label, sizeof out->label, "peak of %s", phase);
+    int err = query_first(db, phase_peak_sql, Q_IN(process, device, phase, first_step, last_step),
+                          Q_OUT(Q_INT(out->seq), Q_INT(out->at_ns), Q_INT(out->allocated),
+                                Q_OPT(out->reserved), Q_INT(out->phase), Q_INT(out->step)));
+    if (err != DB_ROW)
+        return err < 0 ? err : ERR_NOTFOUND;
+    snprintf(out->label, sizeof out->label, "peak of step %" PRId64 ", %s", out->step, phase);
+    return 0;
+}
+
 /* ---- the end of a phase ---- */
 
 /* Of phases that have the name or, where none does, are of the kind. An open phase ends where the

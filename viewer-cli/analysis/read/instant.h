@@ -46,6 +46,10 @@ int instant_find(struct db *db, int64_t process, int64_t device, const char *tex
 int instant_highest(struct db *db, int64_t process, int64_t device, int64_t first_step,
                     int64_t last_step, struct instant *out);
 
+/* The highest point inside phases of this name, or, where none has it, of this kind. */
+int instant_highest_in(struct db *db, int64_t process, int64_t device, const char *phase,
+                       int64_t first_step, int64_t last_step, struct instant *out);
+
 /* The moment of a peak that was looked for with this result, which a label names as all reports do.
  * ERR_NOTFOUND: there is none. */
 struct peak;

@@ -61,17 +61,20 @@ static const char phases_sql[] =
     "       ph.end_ns - ph.begin_ns AS ns"
     "  FROM phase ph JOIN phase_device pd ON pd.phase = ph.id AND pd.device = ?2"
     " WHERE ph.process = ?1 AND ph.step BETWEEN ?3 AND ?4 AND ph.end_ns IS NOT NULL"
-    "   AND ph.domain IS NULL AND ph.scope = 'process' ORDER BY ph.id";
+    "   AND ph.domain IS NULL AND ph.scope = 'process'"
+    "   AND (?5 IS NULL OR ph.name = ?5 OR ph.kind = ?5) ORDER BY ph.id";
 
-static void begin(struct db *db, struct cursor *c, const struct skew_rank *rank, int64_t first_step,
-                  int64_t last_step)
+static void begin(struct db *db, struct cursor *c, const struct skew_rank *rank,
+                  const struct skew_wish *wish)
 {
     const struct query_place places[] = {Q_INT(c->step),     Q_INT(c->ordinal),   Q_TEXT(c->name),
                                          Q_INT(c->peak),     Q_INT(c->allocated), Q_INT(c->ns),
                                          {.type = QUERY_END}};
     memcpy(c->places, places, sizeof places);
-    c->query = query_ask(db, phases_sql, Q_IN(rank->process, rank->device, first_step, last_step),
-                         c->places);
+    struct query_value phase = wish->phase ? query_text(wish->phase) : query_opt(QUERY_NONE);
+    c->query = query_ask(
+        db, phases_sql, Q_IN(rank->process, rank->device, wish->first_step, wish->last_step, phase),
+        c->places);
     c->any = query_next(&c->query);
 }
 
@@ -217,14 +220,15 @@ static int read_step(struct step *step, struct cursor *cursors, size_t count)
     return err;
 }
 
-int skew_read(struct db *db, const struct skew_rank *ranks, size_t count, int64_t first_step,
-              int64_t last_step, int (*take)(void *self, const struct skew_row *row), void *self)
+int skew_read(struct db *db, const struct skew_rank *ranks, size_t count,
+              const struct skew_wish *wish, int (*take)(void *self, const struct skew_row *row),
+              void *self)
 {
     struct cursor *cursors = mem_alloc(count + 1, sizeof *cursors);
     struct step step = {.values = mem_alloc(count + 1, sizeof *step.values)};
     int err = cursors && step.values ? 0 : ERR_NOMEM;
     for (size_t i = 0; i < count && err == 0; i++)
-        begin(db, &cursors[i], &ranks[i], first_step, last_step);
+        begin(db, &cursors[i], &ranks[i], wish);
     while (err == 0 && next_step(cursors, count, &step.number)) {
         err = read_step(&step, cursors, count);
         if (err == 0)

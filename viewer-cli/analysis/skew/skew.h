@@ -46,10 +46,16 @@ struct skew_row { /* a phase */
 struct skew_spread skew_spread_of(struct skew_value *values, size_t count);
 int64_t skew_excess(const struct skew_spread *spread); /* of the largest over the median */
 
+struct skew_wish {
+    int64_t first_step, last_step;
+    const char *phase; /* a name or a kind; NULL: all */
+};
+
 /* Each phase that two ranks have or more, in the order of the steps and, inside one, of time; only
- * of these steps. `take` returns 0 or an error, which ends it. */
-int skew_read(struct db *db, const struct skew_rank *ranks, size_t count, int64_t first_step,
-              int64_t last_step, int (*take)(void *self, const struct skew_row *row), void *self);
+ * those of the wish. `take` returns 0 or an error, which ends it. */
+int skew_read(struct db *db, const struct skew_rank *ranks, size_t count,
+              const struct skew_wish *wish, int (*take)(void *self, const struct skew_row *row),
+              void *self);
 bool skew_is_valid(const struct skew_row *row, size_t ranks);
 
 #endif
