@@ -1,16 +1,33 @@
--- Do the ranks of one machine need more than those of the others?
-WITH of_rank AS (
-    SELECT k.run, k.rank, k.process, max(k.allocated) AS bytes
+-- On which machine are ranks that need more or less than the others? An outlier is more than 5 % away
+-- from the median rank of its run.
+-- Of runs with a GPU its memory counts, of others the CPU's (counted).
+WITH counted AS (
+    SELECT run, device
+      FROM (SELECT run, device,
+                   max(CASE WHEN device = 'cpu' THEN 0 ELSE 1 END) OVER (PARTITION BY run) AS gpu
+              FROM (SELECT DISTINCT run, device FROM peak) d) e
+     WHERE device <> 'cpu' OR gpu = 0
+), of_rank AS (
+    SELECT k.run AS run, k.rank AS rank, p.host AS host, max(k.allocated) AS bytes
       FROM peak k
-     WHERE k.device <> 'cpu'
-     GROUP BY k.run, k.rank, k.process
-), mean_of_all AS (
-    SELECT run, 1.0 * sum(bytes) / count(*) AS mean_bytes FROM of_rank GROUP BY run
+      JOIN counted c ON c.run = k.run AND c.device = k.device
+      JOIN process p ON p.run = k.run AND p.rank = k.rank AND p.process = k.process
+     GROUP BY k.run, k.rank, p.host
+), placed AS (
+    SELECT run, bytes, row_number() OVER (PARTITION BY run ORDER BY bytes, rank, host) AS place,
+           count(*) OVER (PARTITION BY run) AS ranks
+      FROM of_rank
+), middle AS (
+    SELECT run, max(bytes) AS bytes FROM placed WHERE place = floor((ranks + 1) / 2.0) GROUP BY run
+), judged AS (
+    SELECT r.run, r.host, r.rank, r.bytes, m.bytes AS median_bytes,
+           CASE WHEN 20 * abs(r.bytes - m.bytes) > m.bytes THEN 1 ELSE 0 END AS outlier
+      FROM of_rank r
+      JOIN middle m ON m.run = r.run
 )
-SELECT r.run, p.host, count(*) AS ranks, max(r.bytes) AS most,
-       floor(100000.0 * sum(r.bytes) / count(*) / min(m.mean_bytes)) / 1000 AS percent_of_mean
-  FROM of_rank r
-  JOIN process p ON p.run = r.run AND p.rank = r.rank AND p.process = r.process
-  JOIN mean_of_all m ON m.run = r.run
- GROUP BY r.run, p.host
- ORDER BY percent_of_mean DESC, r.run, p.host
+SELECT run, host, count(*) AS ranks, sum(outlier) AS outliers,
+       min(CASE WHEN outlier = 1 THEN rank END) AS first_outlier, min(bytes) AS least,
+       max(bytes) AS most, max(median_bytes) AS median_of_run
+  FROM judged
+ GROUP BY run, host
+ ORDER BY outliers DESC, run, host

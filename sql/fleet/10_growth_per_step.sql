@@ -1,9 +1,17 @@
 -- Which rank grows from step to step? The first step is left out: it makes the optimizer's state.
-WITH step_peak AS (
-    SELECT run, rank, device, step, max(phase_peak) AS bytes
-      FROM phase_table
-     WHERE step >= 1 AND device <> 'cpu'
-     GROUP BY run, rank, device, step
+-- Of runs with a GPU its memory counts, of others the CPU's (counted).
+WITH counted AS (
+    SELECT run, device
+      FROM (SELECT run, device,
+                   max(CASE WHEN device = 'cpu' THEN 0 ELSE 1 END) OVER (PARTITION BY run) AS gpu
+              FROM (SELECT DISTINCT run, device FROM peak) d) e
+     WHERE device <> 'cpu' OR gpu = 0
+), step_peak AS (
+    SELECT t.run, t.rank, t.device, t.step, max(t.phase_peak) AS bytes
+      FROM phase_table t
+      JOIN counted c ON c.run = t.run AND c.device = t.device
+     WHERE t.step >= 1
+     GROUP BY t.run, t.rank, t.device, t.step
 ), ends AS (
     SELECT run, rank, device, min(step) AS first_step, max(step) AS last_step
       FROM step_peak

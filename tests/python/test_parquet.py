@@ -232,6 +232,23 @@ def with_modules(run, factor):
     with sqlite3.connect(path) as source:
         source.execute("INSERT INTO module(id, path, class) VALUES (1, 'layers.0', 'Linear')")
         source.execute("UPDATE allocation SET module = 1, size = size * %d" % factor)
+        for column in ("peak_allocated", "max_allocated"):
+            source.execute("UPDATE phase_device SET %s = %s * %d" % (column, column, factor))
+        if factor > 1:  # and a new module
+            source.execute("INSERT INTO module(id, path, class) VALUES (2, 'layers.1', 'Linear')")
+            source.execute(
+                "UPDATE allocation SET module = 2 WHERE seq = (SELECT allocation FROM live_at_peak"
+                " ORDER BY size LIMIT 1)"
+            )
+    return path
+
+
+def on_a_cpu():
+    path = os.path.join(WORK, "small", "cpu.db")
+    os.replace(recording("train", os.path.join(WORK, "small", "cpu")), path)
+    with sqlite3.connect(path) as source:
+        source.execute("DELETE FROM heap WHERE device <> 1")
+        source.execute("UPDATE device SET kind = 'cpu', ordinal = -1, name = NULL WHERE id = 1")
     return path
 
 
@@ -249,6 +266,7 @@ class Fleet(unittest.TestCase):
         paths = {run: recording(run, os.path.join(WORK, "small")) for run in SMALL}
         for run, factor in (("release1", 1), ("release2", 3)):
             paths[run] = with_modules(run, factor)
+        paths["cpu"] = on_a_cpu()
         commits = {run: "c%d" % at for at, run in enumerate(paths)}
         for run, path in paths.items():
             parquet.export(path, cls.folder, run, commits[run])
@@ -259,6 +277,61 @@ class Fleet(unittest.TestCase):
         empty = [name for name, text in fleet_engines.questions() if not self.sqlite.ask(text)]
         self.assertEqual(empty, [])
         self.assertGreaterEqual(len(list(fleet_engines.questions())), 12)
+
+    def answer(self, number):
+        (text,) = [text for name, text in fleet_engines.questions() if name.startswith(number)]
+        return self.sqlite.ask(text)
+
+    def test_a_run_on_a_cpu_is_in_the_answers(self):
+        for number, column in (("01", 0), ("02", 0), ("03", 1), ("06", 0), ("08", 2), ("09", 0)):
+            runs = [row[column] for row in self.answer(number)]
+            self.assertIn("cpu", runs, number)
+        for number in ("13", "14"):
+            self.assertIn("cpu", [row[0] for row in self.answer(number)], number)
+        for name, text in fleet_engines.questions():
+            self.assertRegex(text.split("WITH")[0], "CPU", name + " says what counts")
+
+    def test_the_cpu_of_a_run_with_a_gpu_does_not_count(self):
+        (row,) = [row for row in self.answer("03") if row[1] == "ranks"]
+        self.assertEqual(row[4], 13958643712)
+        self.assertEqual({row[1] for row in self.answer("02") if row[0] == "ranks"}, {0})
+
+    def test_commits_of_a_program_are_compared(self):
+        rows = self.answer("04")
+        before, now = ("c%d" % (len(SMALL) + at) for at in range(2))
+        (row,) = [row for row in rows if row[1] == now]
+        self.assertEqual((row[2], row[5], row[6]), (before, 3 * row[4], 2 * row[4]))
+
+    def test_new_modules_have_grown(self):
+        rows = {row[3]: row[4:] for row in self.answer("05")}
+        self.assertEqual(sorted(rows), ["layers.0", "layers.1"])
+        self.assertEqual(rows["layers.1"][0], 0)
+        self.assertGreater(rows["layers.1"][1], 0)
+        self.assertGreater(rows["layers.0"][1], 2 * rows["layers.0"][0])
+
+    def test_what_held_the_memory_when_a_request_was_refused(self):
+        held = [row[10:] for row in self.answer("07") if row[0] == "ranks"]
+        self.assertEqual([row[0] for row in held], [1, 2])
+        self.assertTrue(held[0][1].startswith("#not a section"), held)
+        self.assertEqual([row[4:] for row in held], [[1, 12 << 30], [1, 1 << 30]])
+
+    def test_each_run_beside_each_model(self):
+        rows = self.answer("08")
+        runs = {row[1] for row in self.answer("03")}
+        models = {row[0] for row in rows}
+        self.assertEqual(len(rows), len(runs) * len(models))
+        self.assertEqual({row[5] for row in rows}, {"yes", "no", "perhaps"})
+        for gpu, total, run, allocated, most, fits, _ in rows:
+            self.assertEqual(fits == "no", allocated > total, (gpu, run))
+            self.assertEqual(fits == "yes", most is not None and allocated <= total >= most)
+
+    def test_without_any_gpu_usual_sizes(self):
+        alone = fleet_engines.SQLite({"cpu": os.path.join(WORK, "small", "cpu.db")}, {})
+        (text,) = [text for name, text in fleet_engines.questions() if name.startswith("08")]
+        self.assertEqual(
+            [row[0] for row in alone.ask(text)],
+            ["any of %d GiB" % size for size in (8, 16, 24, 40, 80)],
+        )
 
     def same(self, engine):
         why = fleet_engines.missing(engine)
