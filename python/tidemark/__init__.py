@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tidemark._run import Report, Run, open
 
     F = TypeVar("F", bound=Callable[..., Any])
+    __version__: str
 
 # What is imported when it is first asked for: a recorded program pays for none of it.
 _LATER = {
@@ -147,7 +148,19 @@ def load_ipython_extension(shell: "Any") -> None:
     _magic.load(shell)
 
 
+def _version() -> str:
+    from tidemark import _command
+
+    try:
+        return _command.version()
+    except (_command.Unavailable, _command.Refused, OSError) as why:
+        raise AttributeError("module 'tidemark' has no attribute '__version__': %s" % why) from why
+
+
 def __getattr__(name: str) -> "Any":
+    if name == "__version__":
+        globals()[name] = _version()
+        return globals()[name]
     module = _LATER.get(name)
     if module is None and name != "callbacks":
         raise AttributeError("module 'tidemark' has no attribute %r" % (name,))

@@ -99,6 +99,11 @@ def run(arguments: Sequence[str]) -> str:
     return started(arguments, (0,)).stdout
 
 
+def version() -> str:
+    """The command's own: it and this package are installed together."""
+    return run(["--version"]).split(None, 2)[1]
+
+
 def ask(arguments: Sequence[str], accepted: Sequence[int] = (0,)) -> Tuple[Dict[str, Any], int]:
     """The JSON of a report, and its exit status, which is one of those accepted. A report that may
     say 'no' by its status can also have refused to look: then it printed no JSON."""

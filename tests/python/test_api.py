@@ -1,11 +1,13 @@
 """Every figure of the API is the command's: on eight recordings, each report, row by row."""
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import sys
 import types
 import unittest
+import unittest.mock
 
 import support
 from support import command, recording, tables
@@ -131,6 +133,22 @@ class Figures(unittest.TestCase):
         os.chdir(support.WORK)
         self.assertEqual(run.page(), command("peak", "train.db"))
         self.assertEqual(run.page("phases"), command("phases", "train.db"))
+
+
+class Version(unittest.TestCase):
+    """It has one place, CMakeLists.txt; without a command, nobody knows it."""
+
+    def test_is_the_command_s(self):
+        with open(os.path.join(support.SOURCE, "CMakeLists.txt"), encoding="utf-8") as file:
+            version = re.search(r"^project\(tidemark VERSION ([0-9.]+) ", file.read(), re.MULTILINE)
+        self.assertEqual(tidemark.__version__, version.group(1))
+        self.assertIn(tidemark.__version__, command("--version").splitlines()[0])
+
+    def test_no_command(self):
+        vars(tidemark).pop("__version__", None)
+        with unittest.mock.patch.dict(os.environ, TIDEMARK="/nonexistent/tidemark"):
+            self.assertFalse(hasattr(tidemark, "__version__"))
+        self.assertTrue(hasattr(tidemark, "__version__"))
 
 
 class Moments(unittest.TestCase):
