@@ -160,6 +160,7 @@ struct label_steps { /* see label_steps.c */
                              * known to end the loop */
     bool any_ended;         /* a step */
     bool step_ended;        /* and nothing that tells but a zero_grad came since */
+    bool zeroed;            /* the zero_grad that ends the loop came since the last end */
     bool over;              /* from the number over_seq on nothing belongs to a step */
     int64_t over_seq;
 };

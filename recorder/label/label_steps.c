@@ -14,7 +14,8 @@
  * forward or zero_grad and what is before that; and nothing does if no such mark comes, or the
  * program is over. Where the first step had no zero_grad, the loop ends with one: what is right
  * behind a step, and what is before that, belongs to that step; so it is where an evaluation comes
- * behind it, and from then on. Where the first step had one, a zero_grad behind a step, after which
+ * behind it, and from then on. The first zero_grad behind an evaluation does too, if none came
+ * before the evaluation. Where the first step had one, a zero_grad behind a step, after which
  * nothing of a step comes and nothing is refused, is of none.
  *
  * A scaler's own identity, if it is not that of its optimizer, becomes a second name of the
@@ -383,13 +384,16 @@ bool label_step_of(struct labels *labels, struct label_stretch *stretch, bool fo
         steps->any_ended |= closed->ends_step == LABEL_YES;
     }
     bool ended = waiting && (steps->step_ended || number > steps->number);
-    enum label_answer zeroes = ended ? ends_with_zero(steps, stretch) : LABEL_NO;
+    bool zeroed = steps->zeroed && number == steps->number;
+    bool leads = ended || (waiting && steps->any_ended && !steps->zero_first && !zeroed);
+    enum label_answer zeroes = leads ? ends_with_zero(steps, stretch) : LABEL_NO;
     if (zeroes == LABEL_UNKNOWN && !force)
         return false;
     if (zeroes == LABEL_YES) {
         stretch->step = number - 1;
         steps->zero_first &= stretch->tail != TAIL_ZERO_THEN_EVAL;
         steps->number = number;
+        steps->zeroed = zeroed || stretch->label == LABEL_ZERO_GRAD;
         steps->waiting = steps->step_ended = true;
         return true;
     }
@@ -402,6 +406,7 @@ bool label_step_of(struct labels *labels, struct label_stretch *stretch, bool fo
         stretch->step = number;
     steps->waiting = waiting && !(ahead == AHEAD_WORK && tells(stretch->label));
     steps->step_ended = ended && !tells(stretch->label);
+    steps->zeroed = zeroed;
     steps->number = number;
     return true;
 }

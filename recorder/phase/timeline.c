@@ -396,6 +396,7 @@ bool timeline_start(struct phases *phases, int64_t ns)
     struct timeline *timeline = &phases->timeline;
     *timeline = (struct timeline){.guesser = {.guesses = true}};
     timeline->writer.innermost = timeline->guesser.innermost = BATCH_NULL;
+    timeline->writer.last_step = timeline->guesser.last_step = BATCH_NULL;
     if (!label_start(&timeline->labels, phases->ledger->seq + 1, ns) || !make_room(phases)) {
         timeline_forget(timeline);
         return false;

@@ -104,6 +104,7 @@ struct timeline_writer {
     struct timeline_open *open; /* records beyond `count` keep their parts for the next */
     size_t count, records, cap;
     int64_t innermost; /* id of the phase in the last row of table stretch */
+    int64_t last_step; /* of the last stretch that has one; BATCH_NULL */
     bool guesses;
 };
 

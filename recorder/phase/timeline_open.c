@@ -180,6 +180,7 @@ bool timeline_copy_writer(struct timeline_writer *into, const struct timeline_wr
     assert(into->guesses && !from->guesses);
     into->count = 0;
     into->innermost = from->innermost;
+    into->last_step = from->last_step;
     for (size_t i = 0; i < from->count; i++)
         if (!copy_open(into, &from->open[i]))
             return false;

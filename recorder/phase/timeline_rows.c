@@ -72,7 +72,8 @@ static bool continues(const struct timeline_open *open, const struct timeline_it
 
 /* ---- one stretch ---- */
 
-/* Where a device was at its highest so far. */
+/* Where a device was at its highest so far. An evaluation is named with the step that it ran after.
+ */
 static void name_peaks(struct phases *phases, const struct timeline_writer *writer,
                        int64_t begin_seq, int64_t end_seq)
 {
@@ -84,6 +85,8 @@ static void name_peaks(struct phases *phases, const struct timeline_writer *writ
             continue;
         device->max_phase = user ? user->name : PHASE_NAME_LABEL(top->label);
         device->max_step = top->step;
+        if (top->label == LABEL_EVAL && !user && top->step == BATCH_NULL)
+            device->max_step = writer->last_step;
     }
 }
 
@@ -112,6 +115,8 @@ static void place(struct phases *phases, struct timeline_writer *writer,
     struct timeline *timeline = &phases->timeline;
     int64_t step = timeline_step_of(timeline, stretch, label);
     size_t keep = 0;
+    if (step != BATCH_NULL)
+        writer->last_step = step;
     while (keep < writer->count && keep < timeline->item_count &&
            continues(&writer->open[keep], &timeline->items[keep], step)) {
         struct timeline_open *open = &writer->open[keep];

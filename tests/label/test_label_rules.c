@@ -123,7 +123,15 @@ TEST(a_zero_grad_at_the_end)
     LABELS("2{f l b o z} z Fn()", "0: f l b a o z 1: f l b a o z z -: n");
     LABELS("2{f l b o z} Fe()", "0: f l b a o z 1: f l b a o z -: e");
     LABELS("2{f l b o z Fe()} f l b o", "0: f l b a o z -: e 1: f l b a o z -: e 2: f l b a o");
-    LABELS("2{f l b o Fe() z} f l b o", "0: f l b a o -: e 1: z f l b a o -: e 2: z f l b a o");
+    LABELS("2{f l b o Fe() z} f l b o",
+           "0: f l b a o -: e 0: z 1: f l b a o -: e 1: z 2: f l b a o");
+    /* and none does when every second step is evaluated, and the last one is */
+    LABELS("2{f l b o z f l b o Fen() Fen() z}",
+           "0: f l b a o z 1: f l b a o -: e e 1: z 2: f l b a o z 3: f l b a o -: e e 3: z");
+    /* one that begins the next loop behind that */
+    LABELS("f l b o z f l b o z Fe() z f l b o z",
+           "0: f l b a o z 1: f l b a o z -: e 2: z f l b a o z");
+    LABELS("f l b o Fe() z z f l b o", "0: f l b a o -: e 0: z z 1: f l b a o");
     LABELS("z 2{f l b o z Fe()} f l b o", "0: z f l b a o z -: e 1: f l b a o z -: e 2: f l b a o");
     LABELS("z f l b o z f l b o z Fe() 2{f l b o z}",
            "0: z f l b a o 1: z f l b a o z -: e 2: f l b a o z 3: f l b a o z");

@@ -471,6 +471,23 @@ TEST(where_the_peak_was)
     phases_clear(&feed);
 }
 
+/* It is of no step, and named with the one it ran after. */
+TEST(a_peak_in_an_evaluation)
+{
+    struct phases_feed feed;
+    struct state_totals totals;
+    phases_begin(&feed);
+    phases_marks(&feed, "f l b o z f l b o Fen(");
+    feed_alloc(&feed.feed, feed.heap, 0x100000, 1 << 20);
+    feed_free(&feed.feed, feed.heap, 0x100000);
+    phases_marks(&feed, ") z f l b o z");
+    phases_end(&feed);
+    state_totals(feed.feed.state, &totals);
+    CHECK_STR(totals.peak_phase, "eval");
+    CHECK_INT(totals.peak_step, 1);
+    phases_clear(&feed);
+}
+
 TEST(ends_of_nothing)
 {
     struct phases_feed feed;
@@ -538,4 +555,4 @@ TEST_MAIN(TEST_CASE(steps_are_updates), TEST_CASE(nested_and_merged),
           TEST_CASE(a_refusal_is_part_of_a_step), TEST_CASE(a_thread_beside),
           TEST_CASE(phases_that_were_open_before), TEST_CASE(a_thread_that_is_gone),
           TEST_CASE(marks_that_were_lost), TEST_CASE(where_the_peak_was),
-          TEST_CASE(ends_of_nothing), TEST_CASE(sources))
+          TEST_CASE(a_peak_in_an_evaluation), TEST_CASE(ends_of_nothing), TEST_CASE(sources))
