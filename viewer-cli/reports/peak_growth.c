@@ -25,7 +25,7 @@ static void put_line(const struct peak_part *part, const char *before, const cha
 
 void peak_put_growth_line(const struct peak_part *part, const char *named)
 {
-    bool steps = part->growth.units || part->peak->step != PEAK_NONE;
+    bool steps = !part->growth.calls || part->peak->step != PEAK_NONE; /* calls: of no step */
     if (part->growth.kind == GROWTH_UNKNOWN)
         emit_line(part->emit, "growth: not judged, %s",
                   steps ? "too few complete steps" : "no training step was seen");
