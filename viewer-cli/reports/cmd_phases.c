@@ -17,6 +17,7 @@
 #include "mem.h"
 #include "phase_kind.h"
 #include "phases_fold.h"
+#include "phases_steps.h"
 #include "query.h"
 #include "report.h"
 #include "screen.h"
@@ -60,6 +61,7 @@ static const struct emit_column columns[] = {
 enum {
     AT_PROCESS,
     AT_DEVICE,
+    AT_PHASE = 3,
     AT_ALLOCATED = 4,
     AT_KIND = 12,
     AT_ALLOCS = 16,
@@ -70,6 +72,7 @@ struct row {
     const char *phase, *kind, *ended, *domain;
     int64_t phase_id, parent, begin_ns, end_ns, allocs, frees, settled;
     int64_t step, allocated, max_allocated, reserved, max_reserved, phase_peak;
+    bool evaluates; /* without a step: it is listed with the one before */
 };
 
 /* Which are asked for, and the seven values that this takes. */
@@ -83,14 +86,17 @@ struct row {
     "   AND (?3 IS NULL OR ph.step BETWEEN ?3 AND ?4 OR (ph.domain IS NOT NULL AND ph.begin_seq"   \
     "    BETWEEN (SELECT min(begin_seq) FROM phase WHERE process = ?1 AND step BETWEEN ?3 AND ?4)" \
     "        AND (SELECT max(coalesce(end_seq, begin_seq)) FROM phase"                             \
-    "              WHERE process = ?1 AND step BETWEEN ?3 AND ?4)))"                               \
-    "   AND CASE WHEN ?5 IS NOT NULL THEN ph.domain = ?5 ELSE ?6 OR ph.domain IS NULL END"
+    "              WHERE process = ?1 AND step BETWEEN ?3 AND ?4))"                                \
+    "    OR (ph.step IS NULL AND" PHASES_BEHIND_STEPS("ph") "AND" PHASES_EVALUATES(                \
+        "ph") "))"                                                                                 \
+              "   AND CASE WHEN ?5 IS NOT NULL THEN ph.domain = ?5 ELSE ?6 OR ph.domain IS NULL "  \
+              "END"
 
 #define COLUMNS                                                                                    \
     "SELECT t.process, t.device, t.step, t.phase, t.allocated, t.max_allocated, t.reserved,"       \
     "       t.max_reserved, t.fragmentation, t.phase_peak, t.begin_ns, t.end_ns, t.kind,"          \
     "       t.ordinal, t.phase_id, ph.parent, t.allocs, t.frees, t.alloc_bytes, t.ended,"          \
-    "       ph.domain, ph.settled"
+    "       ph.domain, ph.settled," PHASES_EVALUATES("ph") " AS evaluates"
 #define OF_SCOPE(more)                                                                             \
     "  JOIN phase_table t ON t.phase_id = ph.id"                                                   \
     " WHERE" ASKED " AND t.device = ?2" more " ORDER BY ph.begin_seq, ph.id"
@@ -127,7 +133,8 @@ struct listing {
     int64_t floor;      /* phases up to this number are not read, but for what is around others */
     struct map depths;  /* phase.id to how many phases are around it */
     int64_t rows, hidden;
-    bool fold; /* rows that repeat are one: they are kept until all are there */
+    int64_t step; /* of the last row that has one; QUERY_NONE */
+    bool fold;    /* rows that repeat are one: they are kept until all are there */
     struct phases_rows kept;
     bool open;   /* the section is */
     bool broken; /* without memory */
@@ -220,6 +227,24 @@ static bool is_empty_gap(const struct row *row)
     return is_gap(row) && row->allocs == 0 && row->frees == 0;
 }
 
+/* Of the steps that are asked for the training is `tidemark peak`'s; rows of evaluations are listed
+ * with them. True: one of those was higher. */
+static int put_evaluation(struct listing *list, const struct peak *peak, bool *higher)
+{
+    const struct option_range *steps = &list->report->options->steps;
+    struct phases_evaluation one;
+    char text[HUMAN_MAX];
+    int err = phases_highest_evaluation(list->report->db, list->scope->process.id,
+                                        list->scope->device, steps->first, steps->last, &one);
+    *higher = err == 0 && one.phase != QUERY_NONE && one.step != QUERY_NONE &&
+              (!peak->found || one.peak > peak->allocated);
+    if (*higher)
+        emit_line(&list->report->emit, "highest: %s in %s after step %" PRId64,
+                  human_bytes(text, one.peak), one.name ? one.name : "eval", one.step);
+    mem_free(one.name);
+    return err;
+}
+
 /* The same instant as in `tidemark peak`, called the same. */
 static int put_highest(struct listing *list)
 {
@@ -230,7 +255,10 @@ static int put_highest(struct listing *list)
     char text[HUMAN_MAX], remark[PEAK_REMARK];
     int err = peak_find(list->report->db, list->scope->process.id, list->scope->device,
                         steps->first, steps->last, &peak);
-    if (err == 0 && peak.found) {
+    bool evaluation = false;
+    if (err == 0 && report_has_steps(list->report->options))
+        err = put_evaluation(list, &peak, &evaluation);
+    if (err == 0 && peak.found && !evaluation) {
         buf_print(&line, "highest: %s in ", human_bytes(text, peak.allocated));
         if (peak.step != PEAK_NONE)
             buf_print(&line, "step %" PRId64 ", ", peak.step);
@@ -284,10 +312,26 @@ static int keep_row(struct listing *list, const struct row *row, int64_t depth)
     return phases_rows_add(&list->kept, &kept) && whole ? 0 : ERR_NOMEM;
 }
 
-static int put_row(struct listing *list, const struct row *row)
+/* A range of a library says nothing of where the program is. */
+static int find_step(struct listing *list, struct row *row)
+{
+    if (row->step != QUERY_NONE && !row->domain)
+        list->step = row->step;
+    if (!row->evaluates)
+        return 0;
+    int err = list->step != QUERY_NONE
+                  ? 0
+                  : phases_step_before(list->report->db, list->scope->process.id, row->phase_id,
+                                       &list->step);
+    row->step = list->step;
+    return err < 0 ? err : 0;
+}
+
+static int put_row(struct listing *list, struct row *row)
 {
     struct emit *emit = &list->report->emit;
-    int64_t depth = depth_of(list, row);
+    int err = find_step(list, row);
+    int64_t depth = err < 0 ? err : depth_of(list, row);
     if (depth < 0)
         return (int)depth;
     list->rows++;
@@ -301,10 +345,12 @@ static int put_row(struct listing *list, const struct row *row)
     }
     if (list->fold)
         return keep_row(list, row, depth);
-    int err = list->open || list->tale ? 0 : open_list(list);
+    err = list->open || list->tale ? 0 : open_list(list);
     if (err < 0)
         return err;
-    report_cells(emit, row->cells, AT_PROCESS, 4);
+    report_cells(emit, row->cells, AT_PROCESS, 2);
+    emit_known(emit, row->step);
+    report_cells(emit, row->cells, AT_PHASE, 1);
     put_name(list, row, depth);
     report_cells(emit, row->cells, AT_ALLOCATED, 8);
     if (row->end_ns == QUERY_NONE)
@@ -336,7 +382,8 @@ static struct query ask(const struct listing *list, struct row *row, const struc
           Q_OPT((row).max_allocated), Q_OPT((row).reserved), Q_OPT((row).max_reserved),            \
           Q_OPT((row).phase_peak), Q_INT((row).begin_ns), Q_OPT((row).end_ns), Q_TEXT((row).kind), \
           Q_INT((row).phase_id), Q_OPT((row).parent), Q_INT((row).allocs), Q_INT((row).frees),     \
-          Q_NTEXT((row).ended), Q_NTEXT((row).domain), Q_OPT((row).settled), Q_REST)
+          Q_NTEXT((row).ended), Q_NTEXT((row).domain), Q_OPT((row).settled),                       \
+          Q_INT((row).evaluates), Q_REST)
 
 static int put_summary(struct listing *list)
 {
@@ -407,7 +454,8 @@ static int put_scope(struct look *look, const struct report_scope *scope)
                            .on_screen = look->room > 0,
                            .fold = look->report->emit.format == EMIT_TABLE && !look->tale &&
                                    !look->room && !look->options->all,
-                           .floor = -1};
+                           .floor = -1,
+                           .step = QUERY_NONE};
     struct row row;
     const struct query_place *out = ROW_OUT(row);
     struct query query = {.err = look->room ? count_skipped(&list, look->room) : 0};
@@ -603,7 +651,7 @@ const struct command command_phases = {
         "Prints one line for each phase: what was allocated when it ended, the highest since the "
         "process began (max alloc), the same for reserved memory where the source knows it, the "
         "highest inside the phase (phase peak), and how long it took. A phase inside another is "
-        "indented. The "
+        "indented. An evaluation has the step after which it ran. The "
         "time between phases is called 'other'. Where rows repeat with the same sizes, batches of "
         "an "
         "evaluation or steps, a table has them once, and one row for all the others. Ranges that "
