@@ -11,6 +11,7 @@
 #include "emit_parts.h"
 #include "mem.h"
 #include "plot_canvas.h"
+#include "plot_parts.h"
 #include "screen.h"
 #include "test.h"
 
@@ -247,6 +248,21 @@ TEST(the_environment_says_how_large)
     CHECK(screen.width >= 20 && screen.height >= 10);
 }
 
+/* Kinds that stand side by side in a bar of one screen. */
+TEST(kinds_have_colours_of_their_own)
+{
+    for (int a = 0; a < PURPOSES; a++)
+        for (int b = a + 1; b < PURPOSES; b++)
+            CHECK(plot_category_inks[a].colour != plot_category_inks[b].colour);
+    for (int a = 1; a < PURPOSES; a++)
+        CHECK(canvas_code(plot_category_inks[a].colour) % 10 !=
+              canvas_code(plot_category_inks[a - 1].colour) % 10);
+    CHECK_INT(canvas_code(CANVAS_RED), 31);
+    CHECK_INT(canvas_code(CANVAS_GREY), 90);
+    CHECK_INT(canvas_code(CANVAS_BRIGHT_CYAN), 96);
+}
+
 TEST_MAIN(TEST_CASE(pictures_fit), TEST_CASE(one_plot_fits_its_screen),
           TEST_CASE(heights_are_those_of_the_values), TEST_CASE(what_is_outside_is_not_there),
-          TEST_CASE(names_cannot_steer_the_terminal), TEST_CASE(the_environment_says_how_large))
+          TEST_CASE(names_cannot_steer_the_terminal), TEST_CASE(the_environment_says_how_large),
+          TEST_CASE(kinds_have_colours_of_their_own))

@@ -16,13 +16,21 @@ const struct plot_ink plot_kind_inks[COURSE_KINDS] = {
     [COURSE_RECOMPUTE] = {"r", CANVAS_MAGENTA}, [COURSE_FORWARD_NO_GRAD] = {"n", CANVAS_CYAN},
 };
 
+/* No two are alike, and what is next to each other in a stack differs in more than its brightness.
+ */
 const struct plot_ink plot_category_inks[PURPOSES] = {
-    [PURPOSE_PARAMETER] = {"P", CANVAS_BLUE},    [PURPOSE_COPY] = {"C", CANVAS_CYAN},
-    [PURPOSE_GRADIENT] = {"G", CANVAS_RED},      [PURPOSE_OPTIMIZER_STATE] = {"S", CANVAS_GREEN},
-    [PURPOSE_GATHERED] = {"F", CANVAS_BLUE},     [PURPOSE_COMMUNICATION] = {"c", CANVAS_GREY},
-    [PURPOSE_BUCKET] = {"B", CANVAS_CYAN},       [PURPOSE_HELD] = {"H", CANVAS_MAGENTA},
-    [PURPOSE_ACTIVATION] = {"A", CANVAS_YELLOW}, [PURPOSE_INPUT] = {"I", CANVAS_CYAN},
-    [PURPOSE_WORKSPACE] = {"w", CANVAS_GREY},    [PURPOSE_LIBRARY] = {"L", CANVAS_GREY},
+    [PURPOSE_PARAMETER] = {"P", CANVAS_BLUE},
+    [PURPOSE_COPY] = {"C", CANVAS_CYAN},
+    [PURPOSE_GATHERED] = {"F", CANVAS_BRIGHT_MAGENTA},
+    [PURPOSE_GRADIENT] = {"G", CANVAS_RED},
+    [PURPOSE_OPTIMIZER_STATE] = {"S", CANVAS_GREEN},
+    [PURPOSE_BUCKET] = {"B", CANVAS_BRIGHT_BLUE},
+    [PURPOSE_COMMUNICATION] = {"c", CANVAS_BRIGHT_RED},
+    [PURPOSE_HELD] = {"H", CANVAS_MAGENTA},
+    [PURPOSE_ACTIVATION] = {"A", CANVAS_YELLOW},
+    [PURPOSE_INPUT] = {"I", CANVAS_BRIGHT_CYAN},
+    [PURPOSE_WORKSPACE] = {"w", CANVAS_GREY},
+    [PURPOSE_LIBRARY] = {"L", CANVAS_BRIGHT_GREEN},
     [PURPOSE_OTHER] = {"x", CANVAS_WHITE},
 };
 
@@ -122,10 +130,8 @@ static void put_entry(struct legend *legend, const char *sign, enum canvas_colou
     unsigned space = legend->used || legend->style->width < 60 ? 2 : PLOT_MARGIN;
     buf_print(legend->out, "%*s", (int)space, "");
     legend->used += space + n;
-    if (legend->style->colour && colour == CANVAS_GREY)
-        buf_print(legend->out, "\033[90m%s\033[0m %s", sign, name);
-    else if (legend->style->colour && colour != CANVAS_PLAIN)
-        buf_print(legend->out, "\033[%dm%s\033[0m %s", 30 + colour, sign, name);
+    if (legend->style->colour && colour != CANVAS_PLAIN)
+        buf_print(legend->out, "\033[%dm%s\033[0m %s", canvas_code(colour), sign, name);
     else
         buf_print(legend->out, "%s %s", sign, name);
 }

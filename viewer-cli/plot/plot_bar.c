@@ -33,7 +33,7 @@ static void put_inked(const struct plot_style *style, enum canvas_colour colour,
                       unsigned count, struct buf *out)
 {
     if (style->colour && count)
-        buf_print(out, "\033[%dm", colour == CANVAS_GREY ? 90 : 30 + (int)colour);
+        buf_print(out, "\033[%dm", canvas_code(colour));
     for (unsigned i = 0; i < count; i++)
         buf_text(out, glyph);
     if (style->colour && count)

@@ -100,14 +100,10 @@ static void put_pen(const struct canvas_cell *cell, struct buf *out)
     buf_text(out, "\033[0");
     if (cell->bold)
         buf_text(out, ";1");
-    if (cell->ink == CANVAS_GREY)
-        buf_text(out, ";90");
-    else if (cell->ink != CANVAS_PLAIN)
-        buf_print(out, ";%d", 30 + cell->ink);
-    if (cell->ground == CANVAS_GREY)
-        buf_text(out, ";100");
-    else if (cell->ground != CANVAS_PLAIN)
-        buf_print(out, ";%d", 40 + cell->ground);
+    if (cell->ink != CANVAS_PLAIN)
+        buf_print(out, ";%d", canvas_code(cell->ink));
+    if (cell->ground != CANVAS_PLAIN)
+        buf_print(out, ";%d", 10 + canvas_code(cell->ground));
     buf_text(out, "m");
 }
 

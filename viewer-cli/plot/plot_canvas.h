@@ -13,7 +13,8 @@
 
 #include "buf.h"
 
-enum canvas_colour { /* as terminals number them; the terminal's own where none is set */
+enum canvas_colour { /* as terminals number them, the bright ones behind the others; the terminal's
+                      * own where none is set */
                      CANVAS_BLACK,
                      CANVAS_RED,
                      CANVAS_GREEN,
@@ -23,8 +24,22 @@ enum canvas_colour { /* as terminals number them; the terminal's own where none 
                      CANVAS_CYAN,
                      CANVAS_WHITE,
                      CANVAS_GREY, /* bright black */
+                     CANVAS_BRIGHT_RED,
+                     CANVAS_BRIGHT_GREEN,
+                     CANVAS_BRIGHT_YELLOW,
+                     CANVAS_BRIGHT_BLUE,
+                     CANVAS_BRIGHT_MAGENTA,
+                     CANVAS_BRIGHT_CYAN,
+                     CANVAS_BRIGHT_WHITE,
                      CANVAS_PLAIN
 };
+
+/* What turns the ink on, the number in ESC [ N m; of the ground it is 10 more. Not of CANVAS_PLAIN.
+ */
+static inline int canvas_code(enum canvas_colour colour)
+{
+    return colour < CANVAS_GREY ? 30 + (int)colour : 90 + (int)colour - CANVAS_GREY;
+}
 
 struct canvas_cell {
     char glyph[5]; /* UTF-8; empty: a blank */
