@@ -85,7 +85,8 @@ struct made { /* a block, in MiB */
 };
 
 /* Three steps of such a forward, and of a backward that makes what `after` has. */
-static struct lever lever_of(const struct made *forward, const struct made *after, const char *more)
+static struct lever kind_of(const struct made *forward, const struct made *after, const char *more,
+                            enum lever_kind kind)
 {
     struct script script = {0};
     script_phase(&script, "user", SCRIPT_OUTSIDE, 1, 99);
@@ -107,7 +108,32 @@ static struct lever lever_of(const struct made *forward, const struct made *afte
     }
     char sql[2000];
     snprintf(sql, sizeof sql, "%s%s", PARAMETERS GRAPHS, more);
-    return lever_in(&script, sql, LEVER_AUTOCAST);
+    return lever_in(&script, sql, kind);
+}
+
+static struct lever lever_of(const struct made *forward, const struct made *after, const char *more)
+{
+    return kind_of(forward, after, more, LEVER_AUTOCAST);
+}
+
+/* What a module's own `forward` makes on lines without sums computes as it is told. */
+TEST(what_has_no_name_most_likely_halves)
+{
+    static const struct made lines[] = {{ENCODE, 10, KEPT}, {RNN, 100, KEPT},   {RNN, 100, KEPT},
+                                        {RNN, 100, KEPT},   {ENCODE, 10, KEPT}, {0}};
+    static const struct made sums[] = {{ENCODE, 10, KEPT}, {RNN, 100, KEPT},   {RNN, 1, KEPT},
+                                       {RNN, 100, KEPT},   {ENCODE, 10, KEPT}, {0}};
+    static const struct made last[] = {
+        {ENCODE, 10, KEPT}, {ENCODE, 10, KEPT}, {RNN, 100, KEPT}, {RNN, 100, KEPT}, {0}};
+#define WRITTEN(name) NAMED(2, "Linear.forward") NAMED(7, name)
+    struct lever lever = kind_of(lines, NULL, WRITTEN("MyAct.forward"), LEVER_HALF_PRECISION);
+    CHECK_INT(2 * lever.bytes, MIB(25 + 10 + 3 * 100 + 10));
+    CHECK(lever.at_most); /* it may cast, though */
+    CHECK_INT(kind_of(lines, NULL, WRITTEN("MyNorm.forward"), LEVER_HALF_PRECISION).bytes, 0);
+    CHECK_INT(kind_of(lines, NULL, WRITTEN("helper"), LEVER_HALF_PRECISION).bytes, 0);
+    CHECK_INT(kind_of(sums, NULL, WRITTEN("MyAct.forward"), LEVER_HALF_PRECISION).bytes, 0);
+    /* Behind the last product, it may be cast for the loss. */
+    CHECK_INT(kind_of(last, NULL, WRITTEN("MyAct.forward"), LEVER_HALF_PRECISION).bytes, 0);
 }
 
 TEST(activation_in_pieces_has_its_power_in_float32)
@@ -175,7 +201,7 @@ TEST(products_of_an_attention_stand_side_by_side)
 }
 
 TEST_MAIN(TEST_CASE(half_of_all_is_a_bound), TEST_CASE(autocast_halves_what_products_make),
-          TEST_CASE(dtypes_have_to_be_known),
+          TEST_CASE(dtypes_have_to_be_known), TEST_CASE(what_has_no_name_most_likely_halves),
           TEST_CASE(activation_in_pieces_has_its_power_in_float32),
           TEST_CASE(entropy_takes_its_softmax_in_bfloat16),
           TEST_CASE(sum_with_what_is_float32_is_float32),

@@ -167,13 +167,33 @@ static int name_of(struct db *db, int64_t site, char **out)
     return query_end(&query);
 }
 
-static int op_of_site(struct levers_work *work, size_t at, enum levers_op *op)
+/* Of modules that have nothing to do but what they may cast for. */
+static bool may_cast(const char *function)
+{
+    static const char *const parts[] = {"norm",   "rotary", "rope",     "softmax",
+                                        "router", "loss",   "attention"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strcasestr(function, parts[i]))
+            return true;
+    return false;
+}
+
+static bool is_own(const char *function)
+{
+    static const char forward[] = ".forward";
+    const size_t bytes = strcspn(function, " "), tail = sizeof forward - 1;
+    return bytes > tail && strncmp(function + bytes - tail, forward, tail) == 0 &&
+           !may_cast(function);
+}
+
+static int op_of_site(struct levers_work *work, size_t at, enum levers_op *op, bool *own)
 {
     const int64_t site = work->step.blocks[at].site;
     char *name = NULL;
     bool library = false, loss = false;
     int err = name_of(work->db, site, &name);
     *op = err >= 0 && name ? op_named(name) : LEVERS_OP_UNKNOWN;
+    *own = err >= 0 && name && is_own(name);
     if (err >= 0 && (*op == LEVERS_OP_LOSS || *op == LEVERS_OP_ENTROPY || *op == LEVERS_OP_SOFTMAX))
         err = query_read(work->db, library_sql, Q_IN(site), Q_OUT(Q_INT(library), Q_INT(loss)));
     if ((*op == LEVERS_OP_LOSS || *op == LEVERS_OP_ENTROPY) && loss)
@@ -193,11 +213,13 @@ static int read_sites(struct levers_work *work, struct levers_dtypes *out)
     for (size_t i = step->older; i < step->count && err >= 0; i++) {
         const struct levers_block *block = &step->blocks[i];
         enum levers_op op;
+        bool own;
         if (block->site == GROUP_NONE || !levers_computes(&step->phases, block->seq) ||
             map_get(&out->sites, (uint64_t)block->site) != MAP_NONE)
             continue;
-        err = op_of_site(work, i, &op);
-        if (err >= 0 && !map_put(&out->sites, (uint64_t)block->site, op, NULL))
+        err = op_of_site(work, i, &op, &own);
+        if (err >= 0 && (!map_put(&out->sites, (uint64_t)block->site, op, NULL) ||
+                         (own && !map_put(&out->own, (uint64_t)block->site, 1, NULL))))
             err = ERR_NOMEM;
     }
     return err;
@@ -284,6 +306,7 @@ void levers_dtypes_clear(struct levers_dtypes *dtypes)
 {
     map_clear(&dtypes->sites);
     map_clear(&dtypes->modules);
+    map_clear(&dtypes->own);
     map_clear(&dtypes->attends);
     map_clear(&dtypes->least);
     map_clear(&dtypes->layers);
@@ -306,6 +329,11 @@ enum levers_op levers_op_of_module(const struct levers_dtypes *dtypes,
                                    const struct levers_block *block)
 {
     return op_in(&dtypes->modules, block->module);
+}
+
+bool levers_is_own(const struct levers_dtypes *dtypes, const struct levers_block *block)
+{
+    return block->site != GROUP_NONE && map_get(&dtypes->own, (uint64_t)block->site) != MAP_NONE;
 }
 
 bool levers_attends(const struct levers_dtypes *dtypes, const struct levers_block *block)

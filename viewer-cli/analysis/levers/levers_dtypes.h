@@ -36,6 +36,7 @@ enum levers_op {
 
 struct levers_dtypes {         /* all zero is empty */
     struct map sites, modules; /* to enum levers_op */
+    struct map own;            /* sites in a module's own `forward`, whatever makes them */
     struct map attends;        /* modules that are a part of attention */
     struct map least;          /* sites, to the bytes of the smallest block above SPLIT */
     struct map layers; /* recurrent modules, to their layers, twice where it goes both ways */
@@ -52,6 +53,10 @@ void levers_dtypes_clear(struct levers_dtypes *dtypes);
 enum levers_op levers_op_made(const struct levers_dtypes *dtypes, const struct levers_block *block);
 enum levers_op levers_op_of_module(const struct levers_dtypes *dtypes,
                                    const struct levers_block *block);
+
+/* Made in the `forward` of the program's own modules, not of one whose name says that it adds up or
+ * rotates. */
+bool levers_is_own(const struct levers_dtypes *dtypes, const struct levers_block *block);
 
 /* Of products one after the other there, each takes what attention was given. */
 bool levers_attends(const struct levers_dtypes *dtypes, const struct levers_block *block);

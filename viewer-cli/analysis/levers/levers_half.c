@@ -5,21 +5,24 @@
  *
  * Of some blocks that is sure, and of others only that they have no more than their bytes now: code
  * that casts to float32 by itself leaves no trace where all is float32. So two figures are
- * computed, with all blocks that may be of half the bytes, and with those that surely are. The
- * first is the bound. Where the second is less than half of it nothing is said; where they are
- * alike, on a CPU, it is a promise.
+ * computed, with all blocks that may be of half the bytes, and with those that surely are, or most
+ * likely (levers_plain.h). The first is the bound. Where the second is less than half of it nothing
+ * is said; where they are alike, on a CPU, and sure, it is a promise.
  */
 #include "error.h"
 #include "levers_dtypes.h"
+#include "levers_plain.h"
 #include "levers_work.h"
 #include "mem.h"
 
 struct half {
     struct levers_work *work;
     struct levers_dtypes dtypes;
+    struct levers_plain plain;
     bool small_states; /* of the optimizer: they have their own dtype already */
     bool mixed;        /* parts of the ranks stay as they are */
-    bool sure;         /* blocks that surely are, alone */
+    bool sure;         /* blocks that surely are, or most likely, alone */
+    bool likely;       /* one of these was not sure */
     struct map losses; /* bytes of logits that a library casts to float32 */
     struct levers_edit edit;
 };
@@ -36,21 +39,30 @@ static bool is_cast_logits(const struct half *half, const struct levers_block *b
     return map_get(&half->losses, (uint64_t)block->asked) != MAP_NONE;
 }
 
+static bool unless_it_casts(struct half *half, bool likely)
+{
+    half->likely = half->likely || (half->sure && likely);
+    return !half->sure || likely;
+}
+
 /* Of what a step computes. */
-static bool computed_halves(const struct half *half, const struct levers_block *block)
+static bool computed_halves(struct half *half, const struct levers_block *block)
 {
     const struct levers_step *step = &half->work->step;
     if (levers_computes(&step->phases, block->seq)) {
         enum levers_op op = levers_op_made(&half->dtypes, block);
-        return op != LEVERS_OP_LOSS_CAST && op != LEVERS_OP_MATH &&
-               (!half->sure || op != LEVERS_OP_UNKNOWN);
+        if (op == LEVERS_OP_UNKNOWN)
+            return unless_it_casts(half,
+                                   levers_is_plain(half->work, &half->dtypes, &half->plain, block));
+        return op != LEVERS_OP_LOSS_CAST && op != LEVERS_OP_MATH;
     }
     if (!levers_phase_around(&step->phases, LEVERS_BACKWARD, block->seq))
         return !half->sure;
     if (is_cast_logits(half, block))
         return false;
-    return !half->sure || levers_is_like_parameter(half->work, block) ||
-           levers_op_of_module(&half->dtypes, block) != LEVERS_OP_UNKNOWN;
+    return levers_is_like_parameter(half->work, block) ||
+           levers_op_of_module(&half->dtypes, block) != LEVERS_OP_UNKNOWN ||
+           unless_it_casts(half, levers_is_of_plain(&half->plain, block));
 }
 
 /* As large as another that this attention made before: a copy of it in another layout. */
@@ -92,7 +104,7 @@ static bool may_go(const struct half *half, size_t at)
            levers_op_of_module(&half->dtypes, block) == LEVERS_OP_CONVOLUTION;
 }
 
-static bool halves(const struct half *half, size_t at)
+static bool halves(struct half *half, size_t at)
 {
     const struct levers_step *step = &half->work->step;
     const struct levers_block *block = &step->blocks[at];
@@ -214,7 +226,7 @@ static int try_half(struct half *half, struct levers_words *words)
         err = levers_highest(&work->step, &half->edit, &highest, NULL);
     int64_t most = work->step.highest - highest;
     /* A GPU's allocator may leave more at the end of a block of another size than of this one. */
-    words->at_most = half->mixed || !work->on_host || most - least > most / 100;
+    words->at_most = half->mixed || !work->on_host || half->likely || most - least > most / 100;
     if (err >= 0 && least >= most / 2)
         err = levers_try(work, &half->edit, words);
     levers_edit_clear(&half->edit);
@@ -228,7 +240,7 @@ static int try_whole(struct half *half)
     words.before = levers_in_loop(half->work->loop, words.kind,
                                   "model.to(torch.bfloat16): parameters, gradients, optimizer "
                                   "state and activations in 16 bits");
-    half->mixed = false;
+    half->mixed = half->likely = false;
     return try_half(half, &words);
 }
 
@@ -256,12 +268,15 @@ int levers_half_precision(struct levers_work *work)
     if (err >= 0)
         err = levers_dtypes_read(work, &half.dtypes);
     if (err >= 0)
+        err = levers_plain_read(work, &half.dtypes, &half.plain);
+    if (err >= 0)
         err = find_losses(&half);
     if (err >= 0)
         err = try_whole(&half);
     if (err >= 0)
         err = try_mixed(&half);
     levers_dtypes_clear(&half.dtypes);
+    levers_plain_clear(&half.plain);
     map_clear(&half.losses);
     return err < 0 ? err : 0;
 }
