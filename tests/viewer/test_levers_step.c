@@ -110,6 +110,22 @@ TEST(changes_are_those_of_a_plain_account)
     }
 }
 
+/* A moment's bytes come before the event, which ends what a change is about together with the block
+ * itself. */
+TEST(a_spike_comes_before_its_event)
+{
+    struct levers_event events[] = {{1, 10}, {5, -10}};
+    const struct levers_step step = {
+        .end = 9, .moment = LEVERS_NEVER, .events = events, .event_count = 2};
+    struct levers_edit edit = {0};
+    int64_t highest, at;
+    REQUIRE(levers_extra(&edit, -4, 1, 5) && levers_spike(&edit, 1, 5));
+    REQUIRE(levers_highest(&step, &edit, &highest, &at) == 0);
+    CHECK_INT(highest, 10 - 4 + 1);
+    CHECK_INT(at, 5);
+    levers_edit_clear(&edit);
+}
+
 /* What begins in a keyframe is what a scan finds. */
 TEST(a_keyframe_changes_nothing)
 {
@@ -186,6 +202,7 @@ TEST(births_are_found_by_what_they_asked_for)
     db_close(db);
 }
 
-TEST_MAIN(TEST_CASE(changes_are_those_of_a_plain_account), TEST_CASE(a_keyframe_changes_nothing),
+TEST_MAIN(TEST_CASE(changes_are_those_of_a_plain_account),
+          TEST_CASE(a_spike_comes_before_its_event), TEST_CASE(a_keyframe_changes_nothing),
           TEST_CASE(what_is_not_a_step_is_noticed),
           TEST_CASE(births_are_found_by_what_they_asked_for))

@@ -77,9 +77,14 @@ bool levers_unite(struct levers_edit *edit, const struct levers_edit *other)
 
 /* ---- levels ---- */
 
+/* Of those at one event, in this order: what is there or gone; then the moment, which sees that;
+ * then the end of what a block has less, for it ends with the block, whose own event comes behind.
+ */
+enum shift_kind { SHIFT_LIFE, SHIFT_SPIKE, SHIFT_REST };
+
 struct shift {
     int64_t seq, change;
-    bool spike; /* behind the others of one event */
+    enum shift_kind kind;
 };
 
 static int by_time(const void *one, const void *other)
@@ -87,7 +92,7 @@ static int by_time(const void *one, const void *other)
     const struct shift *a = one, *b = other;
     if (a->seq != b->seq)
         return a->seq < b->seq ? -1 : 1;
-    return a->spike - b->spike;
+    return (int)a->kind - (int)b->kind;
 }
 
 static size_t shifts_of(const struct levers_step *step, const struct levers_change *change,
@@ -95,7 +100,7 @@ static size_t shifts_of(const struct levers_step *step, const struct levers_chan
 {
     int64_t from = change->from, to = change->to, bytes = change->bytes;
     if (change->how == LEVERS_SPIKE) {
-        *out = (struct shift){from, bytes, true};
+        *out = (struct shift){from, bytes, SHIFT_SPIKE};
         return 1;
     }
     if (change->how != LEVERS_EXTRA) {
@@ -107,8 +112,9 @@ static size_t shifts_of(const struct levers_step *step, const struct levers_chan
     }
     if (from >= to)
         return 0;
-    out[0] = (struct shift){from, bytes, false};
-    out[1] = (struct shift){to, -bytes, false};
+    const bool less = change->how == LEVERS_EXTRA && bytes < 0;
+    out[0] = (struct shift){from, bytes, SHIFT_LIFE};
+    out[1] = (struct shift){to, -bytes, less ? SHIFT_REST : SHIFT_LIFE};
     return 2;
 }
 
@@ -126,7 +132,7 @@ static void see(struct level *level, int64_t value, int64_t seq)
 
 static void shift(struct level *level, const struct shift *shift)
 {
-    if (shift->spike)
+    if (shift->kind == SHIFT_SPIKE)
         see(level, level->now + shift->change, shift->seq);
     else
         level->now += shift->change;
@@ -139,7 +145,7 @@ static void go_to_moment(const struct levers_step *step, const struct shift *shi
     for (size_t i = 0; i < step->event_count && step->events[i].seq < step->moment; i++)
         level->now += step->events[i].change;
     for (size_t at = 0; at < count && shifts[at].seq < step->moment; at++)
-        level->now += shifts[at].spike ? 0 : shifts[at].change;
+        level->now += shifts[at].kind == SHIFT_SPIKE ? 0 : shifts[at].change;
     level->highest = level->now;
     level->at = step->moment;
 }
