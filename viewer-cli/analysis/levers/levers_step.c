@@ -75,6 +75,7 @@ static int take_block(struct category_rules *rules, const struct told *told,
         return ERR_NOMEM;
     struct levers_block *block = &out->blocks[out->count++];
     *block = told->block;
+    block->tag = told->tag;
     block->asked = block->asked == GROUP_NONE ? block->size : block->asked;
     if (block->end < 0)
         block->end = LEVERS_NEVER;

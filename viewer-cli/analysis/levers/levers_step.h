@@ -35,6 +35,7 @@ struct levers_block {
     int64_t asked;  /* as requested; where that is not known, the size */
     int64_t site;   /* GROUP_NONE */
     int64_t module; /* GROUP_NONE: of none, or not known */
+    int64_t tag;    /* tag.id; GROUP_NONE */
     enum purpose purpose;
     bool tagged; /* a tag says it */
 };

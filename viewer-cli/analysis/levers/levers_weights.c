@@ -1,69 +1,78 @@
 /* levers_weights.c - see levers_weights.h. */
 #include "levers_weights.h"
 
-#include <string.h>
-
 #include "error.h"
-#include "mem.h"
+#include "group.h"
 #include "query.h"
 
-static int put_weight(struct levers_work *work, struct levers_weights *out, const char *path,
-                      size_t bytes, int64_t asked)
+/* Names of parameters, and the module that each is of: its path is what stands before the last dot.
+ */
+static const char names_sql[] =
+    "WITH named AS MATERIALIZED"
+    "  (SELECT id, name, rtrim(rtrim(name, replace(name, '.', '')), '.') AS path"
+    "     FROM tag WHERE category = 1 AND name IS NOT NULL)"
+    " SELECT n.id AS tag, m.id AS module, n.name LIKE '%.weight' AS weight,"
+    "  n.name LIKE '%.bias' AS bias"
+    "  FROM named n LEFT JOIN module m ON m.path = n.path ORDER BY n.id";
+
+struct named {
+    int64_t tag, module; /* GROUP_NONE */
+    bool weight, bias;
+};
+
+/* Names are of all processes: those of this one are the tags of its blocks. */
+static int take_name(struct levers_weights *out, const struct map *asked, const struct named *named,
+                     bool again)
 {
-    char *copy = mem_copy(path, bytes);
-    int64_t id;
-    if (!copy)
-        return ERR_NOMEM;
-    struct query query = query_ask(work->db, "SELECT id FROM module WHERE path = ?1",
-                                   Q_IN((const char *)copy), Q_OUT(Q_INT(id)));
-    while (query_next(&query))
-        if (!map_put(&out->modules, (uint64_t)id, (uint64_t)asked, NULL))
-            query_fail(&query, ERR_NOMEM);
-    mem_free(copy);
-    return query_end(&query);
+    uint64_t bytes = map_get(asked, (uint64_t)named->tag);
+    if (bytes == MAP_NONE)
+        return 0;
+    if (!again && !named->weight && !named->bias)
+        out->own += (int64_t)bytes;
+    if (named->module == GROUP_NONE)
+        return 0;
+    return (!named->weight || map_put(&out->modules, (uint64_t)named->module, bytes, NULL)) &&
+                   map_put(&out->owners, (uint64_t)named->module, 1, NULL)
+               ? 0
+               : ERR_NOMEM;
 }
 
-static int take_name(struct levers_work *work, struct levers_weights *out, const char *name,
-                     int64_t asked)
+static int read_names(struct levers_work *work, const struct map *asked, struct levers_weights *out)
 {
-    static const char weight[] = ".weight", bias[] = ".bias";
-    size_t bytes = strlen(name);
-    if (bytes >= sizeof weight && strcmp(name + bytes - (sizeof weight - 1), weight) == 0)
-        return put_weight(work, out, name, bytes - (sizeof weight - 1), asked);
-    if (bytes < sizeof bias || strcmp(name + bytes - (sizeof bias - 1), bias) != 0)
-        out->own += asked;
-    return 0;
-}
-
-static int take_weight(struct levers_work *work, struct levers_weights *out,
-                       const struct levers_block *block)
-{
-    const char *name;
-    struct query query = query_ask(work->db,
-                                   "SELECT t.name FROM allocation a JOIN tag t ON t.id = a.tag"
-                                   " WHERE a.seq = ?1 AND t.name IS NOT NULL",
-                                   Q_IN(block->seq), Q_OUT(Q_TEXT(name)));
-    while (query_next(&query))
-        query_fail(&query, take_name(work, out, name, block->asked));
+    struct named named;
+    int64_t last = GROUP_NONE;
+    struct query query = query_ask(
+        work->db, names_sql, Q_NOTHING,
+        Q_OUT(Q_INT(named.tag), Q_OPT(named.module), Q_INT(named.weight), Q_INT(named.bias)));
+    while (query_next(&query)) {
+        query_fail(&query, take_name(out, asked, &named, named.tag == last));
+        last = named.tag;
+    }
     return query_end(&query);
 }
 
 int levers_weights_read(struct levers_work *work, struct levers_weights *out)
 {
     const struct levers_step *step = &work->step;
+    struct map asked = {0}; /* tags, to bytes */
     int err = 0;
     *out = (struct levers_weights){0};
-    for (size_t i = 0; i < step->count && err >= 0; i++) {
+    for (size_t i = 0; i < step->count && err == 0; i++) {
         const struct levers_block *block = &step->blocks[i];
-        if (block->purpose != PURPOSE_PARAMETER || !block->tagged)
+        if (block->purpose != PURPOSE_PARAMETER || !block->tagged || block->tag == GROUP_NONE)
             continue;
         out->largest = block->size > out->largest ? block->size : out->largest;
-        err = take_weight(work, out, block);
+        if (!map_put(&asked, (uint64_t)block->tag, (uint64_t)block->asked, NULL))
+            err = ERR_NOMEM;
     }
+    if (err == 0)
+        err = read_names(work, &asked, out);
+    map_clear(&asked);
     return err;
 }
 
 void levers_weights_clear(struct levers_weights *weights)
 {
     map_clear(&weights->modules);
+    map_clear(&weights->owners);
 }
