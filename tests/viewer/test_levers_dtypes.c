@@ -80,7 +80,7 @@ TEST(dtypes_have_to_be_known)
 
 enum { KEPT = 40 }; /* an end from there on counts from the backward, which goes the other way */
 
-struct made { /* a block, in MiB */
+struct made { /* a block, in MiB; of no site: an event without one */
     int site, mib, end;
 };
 
@@ -98,10 +98,11 @@ static struct lever kind_of(const struct made *forward, const struct made *after
         script_phase(&script, "backward", step, back, at(step, OPTIMIZER) - 1);
         script_phase(&script, "optimizer", step, at(step, OPTIMIZER), at(step, END));
         for (int i = 0; forward[i].mib; i++)
-            script_block(&script, begin + i,
-                         forward[i].end >= KEPT ? back + forward[i].end - i
-                                                : begin + forward[i].end,
-                         MIB(forward[i].mib), forward[i].site);
+            if (forward[i].site)
+                script_block(&script, begin + i,
+                             forward[i].end >= KEPT ? back + forward[i].end - i
+                                                    : begin + forward[i].end,
+                             MIB(forward[i].mib), forward[i].site);
         for (int i = 0; after && after[i].mib; i++)
             script_block(&script, back + 1 + i, back + after[i].end, MIB(after[i].mib),
                          after[i].site);
@@ -190,6 +191,42 @@ TEST(sum_with_what_is_float32_is_float32)
                                                  "UPDATE allocation SET module=seq%1000-100 "      \
                                                  "WHERE seq%1000 IN (102, 103);"
 
+/* Both are a tensor that goes, and two that stay: an activation of a number times what a product
+ * made, and softplus before its tanh, which a GPU's autocast computes in float32. */
+TEST(a_number_leaves_the_dtype_as_it_is)
+{
+    static const struct made forward[] = {
+        {OTHER, 100, KEPT}, {ENCODE, 100, KEPT}, {0, 1, 0},          {RNN, 100, 5},
+        {RNN, 100, KEPT},   {RNN, 100, KEPT},    {ENCODE, 10, KEPT}, {0}};
+    static const struct made backward[] = {{BACKWARD_40, 1, 60}, {0}};
+#define WRITTEN_OUT                                                                                \
+    NAMED(2, "Linear.forward")                                                                     \
+    NAMED(7, "Block.forward")                                                                      \
+    NAMED(8, "layer_norm")                                                                         \
+    "INSERT INTO module VALUES(1,'b','Block');"                                                    \
+    "UPDATE allocation SET module=1 WHERE site IN (4, 7);"
+#define NUMBER                                                                                     \
+    "INSERT INTO device VALUES(2,'cpu',-1,NULL,NULL);INSERT INTO heap VALUES(2,1,2,0,0,NULL);"     \
+    "INSERT INTO allocation SELECT 1103+1000*s.value,2,0,8,8,0,0,1110+1000*s.value,7,NULL,NULL,1"  \
+    " FROM json_each('[0,1,2]') s;"
+    CHECK_INT(2 * lever_of(forward, backward, WRITTEN_OUT NUMBER).bytes, MIB(4 * 100 + 10 + 1));
+    CHECK_INT(lever_of(forward, backward, WRITTEN_OUT).bytes, 0);
+}
+
+/* What a loss makes is float32, and has no module where the loss has none. */
+TEST(as_large_as_a_loss_by_accident)
+{
+    static const struct made forward[] = {{ENCODE, 120, KEPT}, {DECODE, 60, KEPT}, {0}};
+    static const struct made backward[] = {{BACKWARD_40, 60, 5}, {BACKWARD_40, 60, 5}, {0}};
+#define LOSS_NAMES NAMED(2, "Linear.forward") NAMED(3, "mse_loss")
+    CHECK_INT(lever_of(forward, backward, LOSS_NAMES).bytes, MIB(60));
+    CHECK_INT(lever_of(forward, backward,
+                       LOSS_NAMES "INSERT INTO module VALUES(1,'fc','Linear');"
+                                  "UPDATE allocation SET module=1 WHERE site = 4;")
+                  .bytes,
+              MIB(60 + 30 + 30));
+}
+
 /* Each product of an attention takes what attention was given, and copies it. */
 TEST(products_of_an_attention_stand_side_by_side)
 {
@@ -205,4 +242,5 @@ TEST_MAIN(TEST_CASE(half_of_all_is_a_bound), TEST_CASE(autocast_halves_what_prod
           TEST_CASE(activation_in_pieces_has_its_power_in_float32),
           TEST_CASE(entropy_takes_its_softmax_in_bfloat16),
           TEST_CASE(sum_with_what_is_float32_is_float32),
+          TEST_CASE(a_number_leaves_the_dtype_as_it_is), TEST_CASE(as_large_as_a_loss_by_accident),
           TEST_CASE(products_of_an_attention_stand_side_by_side))

@@ -14,10 +14,10 @@
 
 #include "error.h"
 #include "levers_dtypes.h"
+#include "levers_flow.h"
+#include "levers_losses.h"
 #include "levers_weights.h"
 #include "levers_work.h"
-
-enum flow { FLOW_HALF, FLOW_FULL, FLOW_OPEN };
 
 enum { SMALL = 64 }; /* beside a tensor, what a norm keeps of its rows */
 
@@ -25,60 +25,24 @@ struct autocast {
     struct levers_work *work;
     struct levers_dtypes dtypes;
     struct levers_weights weights;
-    struct map losses; /* bytes that a loss makes at once */
+    struct levers_losses losses;
     struct map halved; /* modules whose gradients in backward surely are half */
     size_t products;
     bool sure; /* the second figure */
     struct levers_edit edit;
     /* While a forward is gone through. */
-    const struct levers_phase *forward;
-    const struct levers_block *input;  /* the last */
-    const struct levers_block *source; /* the last that was not made by a product */
-    enum flow flow, source_flow;
-    bool all_half; /* and so is all that this forward has made */
-    bool after_product, recurs;
-    struct map full; /* bytes, to the last block in float32 that has as many */
-    struct {         /* an activation in pieces */
+    struct levers_flow flow;
+    bool recurs;
+    struct { /* an activation in pieces */
         const struct levers_block *given;
-        enum flow flow; /* of `given` */
-        size_t count;   /* pieces so far */
+        enum levers_dtype flow; /* of `given` */
+        size_t count;           /* pieces so far */
     } call;
     bool entropy;     /* the loss that was made last is one, of logits in bfloat16 */
     size_t gradients; /* as large as it, so far */
 };
 
-/* ---- losses ---- */
-
-static bool is_loss(enum levers_op op)
-{
-    return op == LEVERS_OP_LOSS || op == LEVERS_OP_ENTROPY || op == LEVERS_OP_LOSS_CAST;
-}
-
-static int find_losses(struct autocast *all)
-{
-    const struct levers_step *step = &all->work->step;
-    for (size_t i = step->older; i < step->count; i++) {
-        const struct levers_block *block = &step->blocks[i];
-        enum levers_op op = levers_op_made(&all->dtypes, block);
-        if (levers_computes(&step->phases, block->seq) && is_loss(op) &&
-            block->size >= all->work->out->peak / 1000 &&
-            !map_put(&all->losses, (uint64_t)block->asked, 1, NULL))
-            return ERR_NOMEM;
-    }
-    return 0;
-}
-
-static bool is_as_large_as_loss(const struct autocast *all, const struct levers_block *block)
-{
-    return map_get(&all->losses, (uint64_t)block->asked) != MAP_NONE;
-}
-
 /* ---- forward ---- */
-
-static bool is_product(enum levers_op op)
-{
-    return op == LEVERS_OP_MATRIX || op == LEVERS_OP_CONVOLUTION;
-}
 
 static bool shrink(struct autocast *all, const struct levers_block *block, int64_t from)
 {
@@ -86,58 +50,12 @@ static bool shrink(struct autocast *all, const struct levers_block *block, int64
     return levers_extra(&all->edit, -half, from, block->end);
 }
 
-/* Backward needs what was made last: what comes next is made of it by more than a sum. */
-static bool is_saved(const struct autocast *all)
-{
-    return all->input && all->forward && all->input->end > all->forward->end;
-}
-
-/* As large as what was made last and is in bfloat16, while a tensor in float32 that is as large
- * still lives: the sum of the two, as of a residual and what a layer makes of it. */
-static bool is_sum(const struct autocast *all, const struct levers_block *block)
-{
-    uint64_t at = map_get(&all->full, (uint64_t)block->asked);
-    return at != MAP_NONE && all->work->step.blocks[at].end > block->seq &&
-           all->flow == FLOW_HALF && all->input && all->input->asked == block->asked;
-}
-
-/* Of an operation without a name: an activation follows its input. */
-static enum flow flow_of_unknown(const struct autocast *all, const struct levers_block *block)
-{
-    if (all->all_half || (all->flow == FLOW_HALF && is_saved(all)))
-        return FLOW_HALF;
-    return is_sum(all, block) ? FLOW_FULL : FLOW_OPEN;
-}
-
-static enum flow flow_of(const struct autocast *all, enum levers_op op,
-                         const struct levers_block *block)
-{
-    switch (op) {
-    case LEVERS_OP_MATRIX:
-    case LEVERS_OP_CONVOLUTION:
-    case LEVERS_OP_ATTENTION:
-    case LEVERS_OP_RECURRENT:
-        return FLOW_HALF;
-    case LEVERS_OP_FOLLOWS:
-        return all->flow;
-    case LEVERS_OP_NORM:
-    case LEVERS_OP_SOFTMAX:
-        return all->work->on_host ? all->flow : FLOW_FULL;
-    case LEVERS_OP_PIECES:
-        return all->work->on_host ? all->flow : FLOW_FULL;
-    case LEVERS_OP_UNKNOWN:
-        return flow_of_unknown(all, block);
-    default:
-        return FLOW_FULL;
-    }
-}
-
 /* Attention in single operations has products among them, and one of its kind that is not known may
  * be one. */
 static bool may_be_product(const struct autocast *all, enum levers_op op,
                            const struct levers_block *block)
 {
-    return is_product(op) ||
+    return levers_is_product(op) ||
            (!all->sure && (op == LEVERS_OP_ATTENTION ||
                            (op == LEVERS_OP_UNKNOWN &&
                             levers_op_of_module(&all->dtypes, block) == LEVERS_OP_ATTENTION)));
@@ -163,13 +81,13 @@ static const struct levers_block *product_behind(const struct autocast *all, siz
 
 /* What a product takes in float32 is copied. A norm, or the last piece of an activation, does not
  * need its own output, so that the copy is all that stays; of what is open that is not sure. */
-static bool go_into_product(struct autocast *all, enum levers_op op, enum flow flow,
+static bool go_into_product(struct autocast *all, enum levers_op op, enum levers_dtype flow,
                             const struct levers_block *block, const struct levers_block *product)
 {
     if (op == LEVERS_OP_NORM || op == LEVERS_OP_UPCASTS || op == LEVERS_OP_PIECES)
         return shrink(all, block, product->seq + 1);
     if (!all->sure)
-        return shrink(all, block, flow == FLOW_FULL ? product->seq + 1 : block->seq);
+        return shrink(all, block, flow == LEVERS_FULL ? product->seq + 1 : block->seq);
     return levers_extra(&all->edit, levers_half_of(all->work, block), product->seq, block->end);
 }
 
@@ -205,16 +123,16 @@ static bool add_weight(struct autocast *all, const struct levers_block *block)
 static bool add_product(struct autocast *all, size_t at)
 {
     const struct levers_step *step = &all->work->step;
-    const struct levers_block *block = &step->blocks[at], *source = all->source;
-    bool again = all->after_product;
+    const struct levers_block *block = &step->blocks[at], *source = all->flow.source;
+    bool again = all->flow.after_product;
     if (at > 0 && step->blocks[at - 1].module == block->module && again)
         return true; /* the same call */
     all->products++;
     if ((all->sure || levers_attends(&all->dtypes, block)) && again && source &&
-        all->source_flow != FLOW_HALF &&
+        all->flow.source_flow != LEVERS_HALF &&
         !levers_extra(&all->edit, levers_half_of(all->work, source), block->seq, source->end))
         return false;
-    if (all->source_flow == FLOW_HALF && block->module != GROUP_NONE && !again &&
+    if (all->flow.source_flow == LEVERS_HALF && block->module != GROUP_NONE && !again &&
         !map_put(&all->halved, (uint64_t)block->module, 1, NULL))
         return false;
     return add_weight(all, block);
@@ -257,16 +175,16 @@ static bool add_loss(struct autocast *all, enum levers_op op, const struct lever
 {
     const struct levers_phase *backward =
         levers_phase_after(&all->work->step.phases, LEVERS_BACKWARD, block->seq);
-    const struct levers_block *input = all->input;
-    if (!is_as_large_as_loss(all, block))
-        return !all->sure || !backward || !input || is_as_large_as_loss(all, input) ||
-               all->flow == FLOW_FULL ||
+    const struct levers_block *input = all->flow.input;
+    if (!levers_as_large_as_loss(&all->losses, block))
+        return !all->sure || !backward || !input || levers_as_large_as_loss(&all->losses, input) ||
+               all->flow.flow == LEVERS_FULL ||
                levers_extra(&all->edit, input->size, block->seq, backward->end);
     if (op == LEVERS_OP_ENTROPY && !all->work->on_host && backward &&
-        (all->flow == FLOW_HALF || (all->flow == FLOW_OPEN && !all->sure)))
+        (all->flow.flow == LEVERS_HALF || (all->flow.flow == LEVERS_OPEN && !all->sure)))
         return add_entropy(all, block, backward);
-    if (all->sure && op == LEVERS_OP_LOSS_CAST && all->forward)
-        return levers_extra(&all->edit, block->size, block->seq, all->forward->end);
+    if (all->sure && op == LEVERS_OP_LOSS_CAST && all->flow.forward)
+        return levers_extra(&all->edit, block->size, block->seq, all->flow.forward->end);
     return levers_spike(&all->edit, block->size, block->seq + 1);
 }
 
@@ -287,14 +205,15 @@ static int64_t end_of_call(const struct autocast *all, size_t at)
 static bool take_piece(struct autocast *all, size_t at)
 {
     const struct levers_block *block = &all->work->step.blocks[at];
-    if (!all->input || all->input->site != block->site || all->input->module != block->module) {
-        all->call.given = all->input;
-        all->call.flow = all->flow;
+    if (!all->flow.input || all->flow.input->site != block->site ||
+        all->flow.input->module != block->module) {
+        all->call.given = all->flow.input;
+        all->call.flow = all->flow.flow;
         all->call.count = 0;
     }
     const struct levers_block *given = all->call.given;
     const size_t piece = ++all->call.count;
-    if (!given || all->call.flow == FLOW_FULL || (all->call.flow == FLOW_OPEN && all->sure))
+    if (!given || all->call.flow == LEVERS_FULL || (all->call.flow == LEVERS_OPEN && all->sure))
         return true;
     if (piece == 1)
         return shrink(all, block, block->seq);
@@ -315,15 +234,10 @@ static bool is_copy(const struct autocast *all, size_t at)
 
 static void begin_forward(struct autocast *all, const struct levers_phase *forward)
 {
-    all->forward = forward;
-    all->flow = all->source_flow = FLOW_FULL;
-    all->all_half = all->weights.own == 0;
+    levers_flow_begin(&all->flow, forward);
     all->recurs = false;
-    all->input = all->source = NULL;
-    all->after_product = false;
     all->call.given = NULL;
     all->entropy = false;
-    map_clear(&all->full);
 }
 
 static bool take_forward(struct autocast *all, size_t at)
@@ -332,42 +246,34 @@ static bool take_forward(struct autocast *all, size_t at)
     const struct levers_block *block = &step->blocks[at];
     const struct levers_phase *forward =
         levers_phase_around(&step->phases, LEVERS_FORWARD, block->seq);
-    if (forward && forward != all->forward)
+    if (forward && forward != all->flow.forward)
         begin_forward(all, forward);
     enum levers_op op = levers_op_made(&all->dtypes, block);
-    enum flow flow = flow_of(all, op, block);
+    if (op == LEVERS_OP_UNKNOWN && block->asked <= LEVERS_SCALAR)
+        return true;
+    enum levers_dtype flow = levers_flow_of(&all->flow, op, at);
     const struct levers_block *product =
         block->purpose == PURPOSE_ACTIVATION ? product_behind(all, at) : NULL;
     bool done = true;
-    if (is_product(op))
+    if (levers_is_product(op))
         done = add_product(all, at);
     else if (op == LEVERS_OP_RECURRENT)
         done = add_recurrent(all, block);
-    else if (is_loss(op))
+    else if (levers_is_loss(op))
         done = add_loss(all, op, block);
     else if (op == LEVERS_OP_PIECES && !all->work->on_host)
         done = take_piece(all, at);
     if (done && op == LEVERS_OP_CONVOLUTION && is_copy(all, at))
         done = all->sure ? shrink(all, block, block->seq)
                          : levers_cut(&all->edit, at, INT64_MIN, LEVERS_NEVER);
-    else if (done && (flow == FLOW_HALF || (flow == FLOW_OPEN && !all->sure)))
+    else if (done && (flow == LEVERS_HALF || (flow == LEVERS_OPEN && !all->sure)))
         done = shrink(all, block, block->seq);
     else if (done && product)
         done = go_into_product(all, op, flow, block, product);
-    if (op == LEVERS_OP_FOLLOWS && flow == FLOW_HALF && block->module != GROUP_NONE &&
+    if (op == LEVERS_OP_FOLLOWS && flow == LEVERS_HALF && block->module != GROUP_NONE &&
         !map_put(&all->halved, (uint64_t)block->module, 1, NULL))
         return false;
-    if (flow == FLOW_FULL && !map_put(&all->full, (uint64_t)block->asked, at, NULL))
-        return false;
-    all->flow = flow;
-    all->input = block;
-    all->all_half = all->all_half && flow == FLOW_HALF;
-    all->after_product = is_product(op);
-    if (!all->after_product) {
-        all->source = block;
-        all->source_flow = flow;
-    }
-    return done;
+    return done && levers_flow_take(&all->flow, op, flow, at);
 }
 
 /* ---- backward ---- */
@@ -381,7 +287,7 @@ static bool take_backward(struct autocast *all, size_t at)
     if (block->purpose == PURPOSE_GRADIENT ||
         (all->sure && levers_is_like_parameter(all->work, block)))
         return levers_spike(&all->edit, levers_half_of(all->work, block), block->seq + 1);
-    if (is_as_large_as_loss(all, block)) /* the second is that of the softmax */
+    if (levers_of_loss(&all->losses, block)) /* the second is that of the softmax */
         return !all->entropy || all->gradients++ != 1 || shrink(all, block, block->seq);
     if (!all->sure && levers_op_of_module(&all->dtypes, block) == LEVERS_OP_CONVOLUTION)
         return levers_cut(&all->edit, at, INT64_MIN, LEVERS_NEVER);
@@ -401,7 +307,7 @@ static int change(struct autocast *all, bool sure)
     const struct levers_step *step = &all->work->step;
     bool done = true;
     all->sure = sure;
-    all->forward = NULL;
+    all->flow.forward = NULL;
     for (size_t i = 0; i < step->count && done; i++) {
         const struct levers_block *block = &step->blocks[i];
         int64_t slack = sure ? 0 : levers_slack_of(all->work, &all->dtypes, block);
@@ -461,13 +367,15 @@ int levers_autocast(struct levers_work *work)
     if (err >= 0)
         err = levers_weights_read(work, &all.weights);
     if (err >= 0)
-        err = find_losses(&all);
+        err = levers_flow_read(work, &all.dtypes, &all.weights, &all.flow);
+    if (err >= 0)
+        err = levers_losses_read(work, &all.dtypes, levers_is_loss, &all.losses);
     if (err >= 0)
         err = try_autocast(&all);
     levers_dtypes_clear(&all.dtypes);
     levers_weights_clear(&all.weights);
-    map_clear(&all.full);
-    map_clear(&all.losses);
+    levers_flow_clear(&all.flow);
+    levers_losses_clear(&all.losses);
     map_clear(&all.halved);
     return err < 0 ? err : 0;
 }

@@ -11,6 +11,7 @@
  */
 #include "error.h"
 #include "levers_dtypes.h"
+#include "levers_losses.h"
 #include "levers_plain.h"
 #include "levers_work.h"
 #include "mem.h"
@@ -19,24 +20,17 @@ struct half {
     struct levers_work *work;
     struct levers_dtypes dtypes;
     struct levers_plain plain;
-    bool small_states; /* of the optimizer: they have their own dtype already */
-    bool mixed;        /* parts of the ranks stay as they are */
-    bool sure;         /* blocks that surely are, or most likely, alone */
-    bool likely;       /* one of these was not sure */
-    struct map losses; /* bytes of logits that a library casts to float32 */
+    bool small_states;           /* of the optimizer: they have their own dtype already */
+    bool mixed;                  /* parts of the ranks stay as they are */
+    bool sure;                   /* blocks that surely are, or most likely, alone */
+    bool likely;                 /* one of these was not sure */
+    struct levers_losses losses; /* of a library that casts logits to float32 */
     struct levers_edit edit;
 };
 
-static bool is_temporary(const struct levers_step *step, const struct levers_block *block)
+static bool is_cast(enum levers_op op)
 {
-    const struct levers_phase *phase =
-        levers_phase_around(&step->phases, LEVERS_OPTIMIZER, block->seq);
-    return phase && block->end <= phase->end;
-}
-
-static bool is_cast_logits(const struct half *half, const struct levers_block *block)
-{
-    return map_get(&half->losses, (uint64_t)block->asked) != MAP_NONE;
+    return op == LEVERS_OP_LOSS_CAST;
 }
 
 static bool unless_it_casts(struct half *half, bool likely)
@@ -58,7 +52,7 @@ static bool computed_halves(struct half *half, const struct levers_block *block)
     }
     if (!levers_phase_around(&step->phases, LEVERS_BACKWARD, block->seq))
         return !half->sure;
-    if (is_cast_logits(half, block))
+    if (levers_of_loss(&half->losses, block))
         return false;
     return levers_is_like_parameter(half->work, block) ||
            levers_op_of_module(&half->dtypes, block) != LEVERS_OP_UNKNOWN ||
@@ -127,7 +121,7 @@ static bool halves(struct half *half, size_t at)
     default:
         if (at < step->older && !levers_computes(&step->phases, block->seq))
             return block->tagged && !half->sure; /* buffers of the model, and what else there is */
-        return (!half->mixed && is_temporary(step, block)) || computed_halves(half, block);
+        return (!half->mixed && levers_is_temporary(step, block)) || computed_halves(half, block);
     }
 }
 
@@ -156,7 +150,7 @@ static bool add_casts(struct half *half, size_t at)
     if (!levers_computes(&step->phases, block->seq))
         return true;
     enum levers_op op = levers_op_made(&half->dtypes, block);
-    if (op == LEVERS_OP_LOSS_CAST && is_cast_logits(half, block))
+    if (is_cast(op) && levers_as_large_as_loss(&half->losses, block))
         return add_loss(half, block);
     /* The first one that it keeps: what it multiplies by its weight. */
     bool saves = op == LEVERS_OP_UPCASTS && block->purpose == PURPOSE_ACTIVATION;
@@ -164,21 +158,6 @@ static bool add_casts(struct half *half, size_t at)
            (before && before->module == block->module && before->asked == block->asked &&
             before->purpose == PURPOSE_ACTIVATION) ||
            add_norm(half, block);
-}
-
-/* The largest of each loss; what else it makes are sums. */
-static int find_losses(struct half *half)
-{
-    const struct levers_step *step = &half->work->step;
-    for (size_t i = step->older; i < step->count; i++) {
-        const struct levers_block *block = &step->blocks[i];
-        if (levers_computes(&step->phases, block->seq) &&
-            levers_op_made(&half->dtypes, block) == LEVERS_OP_LOSS_CAST &&
-            block->size >= half->work->out->peak / 1000 &&
-            !map_put(&half->losses, (uint64_t)block->asked, 1, NULL))
-            return ERR_NOMEM;
-    }
-    return 0;
 }
 
 static int change(struct half *half, bool sure)
@@ -270,13 +249,13 @@ int levers_half_precision(struct levers_work *work)
     if (err >= 0)
         err = levers_plain_read(work, &half.dtypes, &half.plain);
     if (err >= 0)
-        err = find_losses(&half);
+        err = levers_losses_read(work, &half.dtypes, is_cast, &half.losses);
     if (err >= 0)
         err = try_whole(&half);
     if (err >= 0)
         err = try_mixed(&half);
     levers_dtypes_clear(&half.dtypes);
     levers_plain_clear(&half.plain);
-    map_clear(&half.losses);
+    levers_losses_clear(&half.losses);
     return err < 0 ? err : 0;
 }

@@ -35,7 +35,7 @@ static int can_be_fused(struct levers_work *work, struct map *known, int64_t sit
     return err;
 }
 
-static bool is_temporary(const struct levers_step *step, const struct levers_block *block)
+bool levers_is_temporary(const struct levers_step *step, const struct levers_block *block)
 {
     const struct levers_phase *phase =
         levers_phase_around(&step->phases, LEVERS_OPTIMIZER, block->seq);
@@ -65,7 +65,7 @@ int levers_fused_optimizer(struct levers_work *work)
         words.after = " (on the CPU: torch 2.4 or later)";
     for (size_t i = step->older; i < step->count && err >= 0; i++) {
         bool yes = false;
-        if (!is_temporary(step, &step->blocks[i]))
+        if (!levers_is_temporary(step, &step->blocks[i]))
             continue;
         err = can_be_fused(work, &known, step->blocks[i].site, &yes);
         if (err >= 0 && yes && !levers_cut(&edit, i, INT64_MIN, LEVERS_NEVER))

@@ -23,10 +23,7 @@ static int64_t without_states(const struct levers_step *step, const struct lever
 /* With its state, the optimizer's temporaries are elsewhere. */
 static int64_t offloaded(const struct levers_step *step, const struct levers_block *block)
 {
-    const struct levers_phase *phase =
-        levers_phase_around(&step->phases, LEVERS_OPTIMIZER, block->seq);
-    bool temporary = phase && block->end <= phase->end && block->purpose != PURPOSE_LIBRARY;
-    return block->purpose == PURPOSE_OPTIMIZER_STATE || temporary ? 0 : 1000;
+    return block->purpose == PURPOSE_OPTIMIZER_STATE || levers_is_temporary(step, block) ? 0 : 1000;
 }
 
 /* What FSDP keeps of parameters between gathers, and all that belongs to these. */

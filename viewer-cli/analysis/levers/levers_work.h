@@ -85,6 +85,8 @@ int levers_held(struct levers_work *work);
 int levers_gradients_to_none(struct levers_work *work);
 int levers_zero_grad_earlier(struct levers_work *work);
 int levers_bucket_view(struct levers_work *work);
+/* An optimizer's step makes the block, and lets it go. */
+bool levers_is_temporary(const struct levers_step *step, const struct levers_block *block);
 int levers_fused_optimizer(struct levers_work *work);
 int levers_flatten(struct levers_work *work);
 int levers_no_cache(struct levers_work *work);
