@@ -302,27 +302,58 @@ TEST(a_row_gradient_of_a_parameters_size_is_halved)
     CHECK_INT(worth(&script, LEVER_HALF_BATCH, NULL), 20);
 }
 
-TEST(a_gelu_in_pieces_saves_more_than_its_input)
+/* Eight tensors of a class's forward, those of `saved` for backward, which makes `gradients`;
+ * numbers of Python's are on the host. */
+static struct lever fused_in(const char *class, const char *saved, bool numbers, int gradients,
+                             char *text, size_t bytes)
 {
-    static const char gelu[] = "INSERT INTO string VALUES(50,'NewGELUActivation.forward');"
-                               "INSERT INTO frame VALUES(50,50,NULL,NULL);"
-                               "INSERT INTO site VALUES(3,1,50)";
     struct script script = {0};
-    char text[400];
+    char sql[900];
     script_phase(&script, "user", SCRIPT_OUTSIDE, 1, 99);
     script_block(&script, 10, SCRIPT_LIVES, MIB(50), BUILD);
     for (int step = 0; step < 2; step++) {
         int64_t forward = at(step, FORWARD), backward = at(step, BACKWARD);
         script_phase(&script, "forward", step, forward, backward - 1);
         script_phase(&script, "backward", step, backward, at(step, END));
-        script_block(&script, forward + 1, backward + 20, MIB(10), ENCODE);
-        for (int i = 0; i < 5; i++)
-            script_block(&script, forward + 2 + i, backward + 10 + i, MIB(10), DECODE);
+        script_block(&script, forward + 1, backward + 60, MIB(10), ENCODE);
+        for (int i = 0; saved[i]; i++)
+            script_block(&script, forward + 3 + 2 * i,
+                         saved[i] == '1' ? backward + 40 + i : forward + 6 + 2 * i, MIB(10),
+                         DECODE);
+        for (int i = 0; i < gradients; i++)
+            script_block(&script, backward + 1 + i, backward + 30 + i, MIB(10), BACKWARD_40);
     }
-    struct lever lever = lever_with(&script, gelu, LEVER_FUSED_OPERATION, text, sizeof text);
-    CHECK_INT(lever.bytes, MIB(40));
-    CHECK(strstr(text, "where 4 tensors are saved") != NULL);
-    CHECK_INT(lever_with(&script, "", LEVER_FUSED_OPERATION, text, sizeof text).bytes, 0);
+    snprintf(
+        sql, sizeof sql,
+        "INSERT INTO string VALUES(50,'%s.forward');"
+        "INSERT INTO frame VALUES(50,50,NULL,NULL);INSERT INTO site VALUES(3,1,50);"
+        "INSERT INTO module VALUES(1,'act','%s');"
+        "UPDATE allocation SET module=1 WHERE site IN (3,4);"
+        "INSERT INTO device VALUES(2,'cpu',-1,NULL,NULL);INSERT INTO heap VALUES(2,1,2,0,0,NULL);"
+        "INSERT INTO allocation SELECT seq-1,2,0,8,8,0,0,seq,3,NULL,NULL,1 FROM allocation"
+        " WHERE site = 3 AND %d AND seq%%1000 IN (103,107,111,115)",
+        class, class, numbers);
+    return lever_with(&script, sql, LEVER_FUSED_OPERATION, text, bytes);
+}
+
+TEST(a_gelu_in_pieces_saves_more_than_its_input)
+{
+    static const char saved[] = "10000111", others[] = "10010111", few[] = "00000011";
+    char text[400];
+    CHECK_INT(fused_in("NewGELUActivation", saved, false, 0, text, sizeof text).bytes, MIB(30));
+    CHECK(strstr(text, "where 3 tensors are saved") != NULL);
+    /* In backward one tensor of the module's is left. */
+    CHECK_INT(fused_in("NewGELUActivation", saved, false, 4, text, sizeof text).bytes, MIB(60));
+    /* Known by its operations, or by a name that does not say which way it goes. */
+    CHECK_INT(fused_in("Act", saved, true, 0, text, sizeof text).bytes, MIB(30));
+    CHECK(strstr(text, "gelu(x, approximate='tanh') in each Act") != NULL);
+    CHECK_INT(fused_in("FastGelu", others, true, 0, text, sizeof text).bytes, MIB(40));
+    CHECK(strstr(text, "gelu(x), with approximate='tanh' if it is by tanh, in each FastGelu"));
+    /* Other activations have other formulas. */
+    CHECK_INT(fused_in("Act", others, true, 0, text, sizeof text).bytes, 0);
+    CHECK_INT(fused_in("Act", saved, false, 0, text, sizeof text).bytes, 0);
+    CHECK_INT(fused_in("QuickGELU", others, true, 0, text, sizeof text).bytes, 0);
+    CHECK_INT(fused_in("FastGelu", few, true, 0, text, sizeof text).bytes, 0);
 }
 
 /* ---- frozen parameters ---- */
