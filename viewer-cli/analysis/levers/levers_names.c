@@ -1,14 +1,16 @@
 /*
  * Where in the model the modules of a unit stand, folded: model.layers[0-23]; where the program
- * calls them; and the module whose output a call site is.
+ * calls them; the module whose output a call site is; and the last part of a name.
  */
 #include <inttypes.h>
 #include <string.h>
+#include <strings.h>
 
 #include "buf.h"
 #include "error.h"
 #include "group.h"
 #include "levers_units.h"
+#include "levers_work.h"
 #include "mem.h"
 #include "query.h"
 
@@ -118,4 +120,27 @@ int levers_output_name(struct db *db, int64_t site, int64_t module, char **out)
     mem_free(name);
     mem_free(shown);
     return err < 0 ? err : 0;
+}
+
+struct levers_last levers_last_of(const char *function)
+{
+    static const char forward[] = ".forward";
+    size_t end = strcspn(function, " "), tail = sizeof forward - 1;
+    if (end > tail && strncmp(function + end - tail, forward, tail) == 0)
+        end -= tail;
+    size_t begin = end;
+    while (begin > 0 && function[begin - 1] != '.')
+        begin--;
+    return (struct levers_last){function + begin, end - begin};
+}
+
+bool levers_is_one_of(const char *function, const char *const *names, size_t count)
+{
+    struct levers_last last = levers_last_of(function);
+    if (last.bytes > 3 && strncmp(last.begin, "op_", 3) == 0)
+        last = (struct levers_last){last.begin + 3, last.bytes - 3};
+    for (size_t i = 0; i < count; i++)
+        if (strlen(names[i]) == last.bytes && strncasecmp(last.begin, names[i], last.bytes) == 0)
+            return true;
+    return false;
 }
