@@ -74,6 +74,35 @@ TEST(dtypes_have_to_be_known)
     }
 }
 
+/* What a block has beyond another of its call may be the rest of a segment. Convolutions of all
+ * layers have one call site, but only those whose modules are alike ask for as much. */
+TEST(rests_are_of_modules_that_are_alike)
+{
+    static const char modules[] = PARAMETERS GRAPHS PRODUCTS
+        "INSERT INTO module VALUES(1,'layers.1.fc','Linear'),(2,'%s','Linear');"
+        "UPDATE allocation SET module=seq%%10 WHERE site=2;";
+    static const struct {
+        const char *path;
+        int64_t rest;
+    } others[] = {{"layers.12.fc", MIB(1) / 2}, {"layers.12.proj", 0}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct script script = {0};
+        char sql[1000];
+        script_phase(&script, "user", SCRIPT_OUTSIDE, 1, 99);
+        script_block(&script, 10, SCRIPT_LIVES, MIB(25), BUILD);
+        for (int step = 0; step < 3; step++) {
+            script_phase(&script, "forward", step, at(step, FORWARD), at(step, BACKWARD) - 1);
+            script_phase(&script, "backward", step, at(step, BACKWARD), at(step, END));
+            script_block(&script, at(step, FORWARD) + 1, at(step, BACKWARD) + 2, MIB(60), ENCODE);
+            script_block(&script, at(step, FORWARD) + 2, at(step, BACKWARD) + 1,
+                         MIB(60) + MIB(1) / 2, ENCODE);
+        }
+        snprintf(sql, sizeof sql, modules, others[i].path);
+        CHECK_INT(lever_in(&script, sql, LEVER_HALF_PRECISION).bytes,
+                  MIB(25 + 60 + 60) / 2 + MIB(1) / 4 + others[i].rest);
+    }
+}
+
 /* ---- what a forward makes, one after the other ---- */
 
 #define NAMED(site, name) "UPDATE string SET text='" name "' WHERE id=" #site ";"
@@ -213,6 +242,21 @@ TEST(a_number_leaves_the_dtype_as_it_is)
     CHECK_INT(lever_of(forward, backward, WRITTEN_OUT).bytes, 0);
 }
 
+/* The copy of a weight, of this process's: a name may be another's, too. */
+TEST(a_product_copies_the_weight_of_its_module)
+{
+    static const struct made forward[] = {{ENCODE, 100, KEPT}, {0}};
+    static const struct made backward[] = {{BACKWARD_40, 10, 3}, {0}};
+#define WEIGHT(path)                                                                               \
+    NAMED(2, "Linear.forward")                                                                     \
+    "INSERT INTO module VALUES(1,'fc','Linear');UPDATE tag SET name='" path "' WHERE id=1;"        \
+    "UPDATE allocation SET tag=1 WHERE seq=10;"                                                    \
+    "UPDATE allocation SET module=1 WHERE site IN (2,4);"                                          \
+    "INSERT INTO tag VALUES(20,1,'fc.weight');"
+    CHECK_INT(2 * lever_of(forward, backward, WEIGHT("fc.weight")).bytes, MIB(100 + 10 - 25));
+    CHECK_INT(2 * lever_of(forward, backward, WEIGHT("other.weight")).bytes, MIB(100 + 10));
+}
+
 /* What a loss makes is float32, and has no module where the loss has none. */
 TEST(as_large_as_a_loss_by_accident)
 {
@@ -238,9 +282,11 @@ TEST(products_of_an_attention_stand_side_by_side)
 }
 
 TEST_MAIN(TEST_CASE(half_of_all_is_a_bound), TEST_CASE(autocast_halves_what_products_make),
-          TEST_CASE(dtypes_have_to_be_known), TEST_CASE(what_has_no_name_most_likely_halves),
+          TEST_CASE(dtypes_have_to_be_known), TEST_CASE(rests_are_of_modules_that_are_alike),
+          TEST_CASE(what_has_no_name_most_likely_halves),
           TEST_CASE(activation_in_pieces_has_its_power_in_float32),
           TEST_CASE(entropy_takes_its_softmax_in_bfloat16),
           TEST_CASE(sum_with_what_is_float32_is_float32),
           TEST_CASE(a_number_leaves_the_dtype_as_it_is), TEST_CASE(as_large_as_a_loss_by_accident),
+          TEST_CASE(a_product_copies_the_weight_of_its_module),
           TEST_CASE(products_of_an_attention_stand_side_by_side))

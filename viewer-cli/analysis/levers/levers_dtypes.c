@@ -7,10 +7,6 @@
 #include "mem.h"
 #include "query.h"
 
-/* Of PyTorch's allocator: sizes are multiples of GRANULARITY; of a block above SPLIT less than that
- * is not split off. */
-enum { GRANULARITY = 512, SPLIT = 1 << 20 };
-
 /* ---- what the helper said ---- */
 
 static const char dtypes_sql[] =
@@ -225,15 +221,30 @@ static int read_sites(struct levers_work *work, struct levers_dtypes *out)
     return err;
 }
 
+/* Modules of one shape, most likely: their paths differ by numbers alone. */
+static uint64_t shape_of(const char *path)
+{
+    uint64_t shape = 14695981039346656037u;
+    bool number = false;
+    for (; *path; path++) {
+        const bool digit = *path >= '0' && *path <= '9';
+        if (!digit || !number)
+            shape = (shape ^ (uint64_t)(digit ? '0' : *path)) * 1099511628211u;
+        number = digit;
+    }
+    return shape >> 1; /* not MAP_NONE */
+}
+
 static int read_modules(struct levers_work *work, struct levers_dtypes *out)
 {
-    const char *name;
+    const char *name, *path;
     int64_t id;
     struct query query =
-        query_ask(work->db, "SELECT id, class AS name FROM module WHERE class IS NOT NULL",
-                  Q_NOTHING, Q_OUT(Q_INT(id), Q_TEXT(name)));
+        query_ask(work->db, "SELECT id, path, class AS name FROM module WHERE class IS NOT NULL",
+                  Q_NOTHING, Q_OUT(Q_INT(id), Q_TEXT(path), Q_TEXT(name)));
     while (query_next(&query))
-        if (!map_put(&out->modules, (uint64_t)id, op_named(name), NULL))
+        if (!map_put(&out->modules, (uint64_t)id, op_named(name), NULL) ||
+            !map_put(&out->shapes, (uint64_t)id, shape_of(path), NULL))
             query_fail(&query, ERR_NOMEM);
     return query_end(&query);
 }
@@ -274,21 +285,6 @@ static int read_layers(struct levers_work *work, struct levers_dtypes *out)
     return query_end(&query);
 }
 
-/* Of what a step computes. */
-static int read_least(struct levers_work *work, struct levers_dtypes *out)
-{
-    const struct levers_step *step = &work->step;
-    for (size_t i = step->older; i < step->count && !work->on_host; i++) {
-        const struct levers_block *block = &step->blocks[i];
-        if (block->site != GROUP_NONE && block->size > SPLIT &&
-            (uint64_t)block->size < map_get(&out->least, (uint64_t)block->site) &&
-            levers_computes(&step->phases, block->seq) &&
-            !map_put(&out->least, (uint64_t)block->site, (uint64_t)block->size, NULL))
-            return ERR_NOMEM;
-    }
-    return 0;
-}
-
 int levers_dtypes_read(struct levers_work *work, struct levers_dtypes *out)
 {
     *out = (struct levers_dtypes){0};
@@ -298,7 +294,7 @@ int levers_dtypes_read(struct levers_work *work, struct levers_dtypes *out)
     if (err >= 0)
         err = read_attends(work, out);
     if (err >= 0)
-        err = read_least(work, out);
+        err = levers_least_read(work, out);
     return err < 0 ? err : read_layers(work, out);
 }
 
@@ -308,6 +304,7 @@ void levers_dtypes_clear(struct levers_dtypes *dtypes)
     map_clear(&dtypes->modules);
     map_clear(&dtypes->own);
     map_clear(&dtypes->attends);
+    map_clear(&dtypes->shapes);
     map_clear(&dtypes->least);
     map_clear(&dtypes->layers);
 }
@@ -340,61 +337,4 @@ bool levers_attends(const struct levers_dtypes *dtypes, const struct levers_bloc
 {
     return block->module != GROUP_NONE &&
            map_get(&dtypes->attends, (uint64_t)block->module) != MAP_NONE;
-}
-
-/* ---- bytes ---- */
-
-static int64_t round_up(const struct levers_work *work, int64_t bytes)
-{
-    return work->on_host ? bytes : (bytes + GRANULARITY - 1) / GRANULARITY * GRANULARITY;
-}
-
-int64_t levers_half_of(const struct levers_work *work, const struct levers_block *block)
-{
-    return round_up(work, block->asked) - round_up(work, (block->asked + 1) / 2);
-}
-
-enum { RNN_LAYER = 8 << 20 };
-
-/* What a workspace of cuDNN's RNNs has in every dtype. */
-static int64_t rnn_constant(const struct levers_dtypes *dtypes, const struct levers_block *block,
-                            bool sure)
-{
-    const int64_t room = block->asked / RNN_LAYER;
-    uint64_t layers =
-        block->module == GROUP_NONE ? MAP_NONE : map_get(&dtypes->layers, (uint64_t)block->module);
-    int64_t count = layers != MAP_NONE && (int64_t)layers <= room ? (int64_t)layers
-                    : sure                                        ? room
-                                                                  : 1;
-    return count * RNN_LAYER;
-}
-
-int64_t levers_half_of_computed(const struct levers_work *work, const struct levers_dtypes *dtypes,
-                                const struct levers_block *block, bool sure)
-{
-    struct levers_block part = *block;
-    enum levers_op op = levers_computes(&work->step.phases, block->seq)
-                            ? levers_op_made(dtypes, block)
-                            : levers_op_of_module(dtypes, block);
-    if (!work->on_host && op == LEVERS_OP_RECURRENT && block->purpose == PURPOSE_WORKSPACE &&
-        block->asked >= RNN_LAYER)
-        part.asked -= rnn_constant(dtypes, block, sure);
-    return levers_half_of(work, &part);
-}
-
-int64_t levers_slack_of(const struct levers_work *work, const struct levers_dtypes *dtypes,
-                        const struct levers_block *block)
-{
-    int64_t slack = block->size - round_up(work, block->asked);
-    if (slack > 0)
-        return slack;
-    uint64_t least =
-        block->site == GROUP_NONE ? MAP_NONE : map_get(&dtypes->least, (uint64_t)block->site);
-    slack = least == MAP_NONE ? 0 : block->size - (int64_t)least;
-    return slack > 0 && slack < SPLIT ? slack : 0;
-}
-
-bool levers_is_like_parameter(const struct levers_work *work, const struct levers_block *block)
-{
-    return map_get(&work->parameters, (uint64_t)block->asked) != MAP_NONE;
 }

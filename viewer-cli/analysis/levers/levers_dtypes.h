@@ -38,7 +38,8 @@ struct levers_dtypes {         /* all zero is empty */
     struct map sites, modules; /* to enum levers_op */
     struct map own;            /* sites in a module's own `forward`, whatever makes them */
     struct map attends;        /* modules that are a part of attention */
-    struct map least;          /* sites, to the bytes of the smallest block above SPLIT */
+    struct map shapes;         /* modules, to what is alike in their paths */
+    struct map least;          /* calls, to the bytes of the smallest block above SPLIT */
     struct map layers; /* recurrent modules, to their layers, twice where it goes both ways */
 };
 
@@ -63,7 +64,7 @@ bool levers_attends(const struct levers_dtypes *dtypes, const struct levers_bloc
 
 /* What a block has beyond what was asked for, because the rest of a segment was too small to be of
  * use: with blocks of other sizes it may not. Where it is not known what was asked for, it may be
- * as little as another block of the same site has. */
+ * as little as another block has of the same site and a module that is like this one. */
 int64_t levers_slack_of(const struct levers_work *work, const struct levers_dtypes *dtypes,
                         const struct levers_block *block);
 /* What a block has less if its numbers have half the bytes: GPUs give bytes out by 512. */
@@ -73,6 +74,8 @@ int64_t levers_half_of(const struct levers_work *work, const struct levers_block
  * there is room for. */
 int64_t levers_half_of_computed(const struct levers_work *work, const struct levers_dtypes *dtypes,
                                 const struct levers_block *block, bool sure);
+/* Of levers_dtypes_read: what `least` has. */
+int levers_least_read(struct levers_work *work, struct levers_dtypes *out);
 /* In backward, as large as a parameter: mostly its gradient. */
 bool levers_is_like_parameter(const struct levers_work *work, const struct levers_block *block);
 

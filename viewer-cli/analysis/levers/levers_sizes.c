@@ -1,0 +1,89 @@
+/*
+ * levers_sizes.c - what blocks have less in bfloat16, and what they have beyond what was asked for:
+ * see levers_dtypes.h.
+ */
+#include "error.h"
+#include "group.h"
+#include "levers_dtypes.h"
+
+/* Of PyTorch's allocator: sizes are multiples of GRANULARITY; of a block above SPLIT less than that
+ * is not split off. */
+enum { GRANULARITY = 512, SPLIT = 1 << 20 };
+
+/* Calls that ask for as much, most likely: of one site and of modules of one shape. */
+static uint64_t call_of(const struct levers_dtypes *dtypes, const struct levers_block *block)
+{
+    uint64_t shape =
+        block->module == GROUP_NONE ? MAP_NONE : map_get(&dtypes->shapes, (uint64_t)block->module);
+    return shape ^ ((uint64_t)block->site * 0x9e3779b97f4a7c15u);
+}
+
+/* Of what a step computes. */
+int levers_least_read(struct levers_work *work, struct levers_dtypes *out)
+{
+    const struct levers_step *step = &work->step;
+    for (size_t i = step->older; i < step->count && !work->on_host; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        if (block->site != GROUP_NONE && block->size > SPLIT &&
+            (uint64_t)block->size < map_get(&out->least, call_of(out, block)) &&
+            levers_computes(&step->phases, block->seq) &&
+            !map_put(&out->least, call_of(out, block), (uint64_t)block->size, NULL))
+            return ERR_NOMEM;
+    }
+    return 0;
+}
+
+static int64_t round_up(const struct levers_work *work, int64_t bytes)
+{
+    return work->on_host ? bytes : (bytes + GRANULARITY - 1) / GRANULARITY * GRANULARITY;
+}
+
+int64_t levers_half_of(const struct levers_work *work, const struct levers_block *block)
+{
+    return round_up(work, block->asked) - round_up(work, (block->asked + 1) / 2);
+}
+
+enum { RNN_LAYER = 8 << 20 };
+
+/* What a workspace of cuDNN's RNNs has in every dtype. */
+static int64_t rnn_constant(const struct levers_dtypes *dtypes, const struct levers_block *block,
+                            bool sure)
+{
+    const int64_t room = block->asked / RNN_LAYER;
+    uint64_t layers =
+        block->module == GROUP_NONE ? MAP_NONE : map_get(&dtypes->layers, (uint64_t)block->module);
+    int64_t count = layers != MAP_NONE && (int64_t)layers <= room ? (int64_t)layers
+                    : sure                                        ? room
+                                                                  : 1;
+    return count * RNN_LAYER;
+}
+
+int64_t levers_half_of_computed(const struct levers_work *work, const struct levers_dtypes *dtypes,
+                                const struct levers_block *block, bool sure)
+{
+    struct levers_block part = *block;
+    enum levers_op op = levers_computes(&work->step.phases, block->seq)
+                            ? levers_op_made(dtypes, block)
+                            : levers_op_of_module(dtypes, block);
+    if (!work->on_host && op == LEVERS_OP_RECURRENT && block->purpose == PURPOSE_WORKSPACE &&
+        block->asked >= RNN_LAYER)
+        part.asked -= rnn_constant(dtypes, block, sure);
+    return levers_half_of(work, &part);
+}
+
+int64_t levers_slack_of(const struct levers_work *work, const struct levers_dtypes *dtypes,
+                        const struct levers_block *block)
+{
+    int64_t slack = block->size - round_up(work, block->asked);
+    if (slack > 0)
+        return slack;
+    uint64_t least =
+        block->site == GROUP_NONE ? MAP_NONE : map_get(&dtypes->least, call_of(dtypes, block));
+    slack = least == MAP_NONE ? 0 : block->size - (int64_t)least;
+    return slack > 0 && slack < SPLIT ? slack : 0;
+}
+
+bool levers_is_like_parameter(const struct levers_work *work, const struct levers_block *block)
+{
+    return map_get(&work->parameters, (uint64_t)block->asked) != MAP_NONE;
+}
