@@ -255,6 +255,11 @@ TEST(a_product_copies_the_weight_of_its_module)
     "INSERT INTO tag VALUES(20,1,'fc.weight');"
     CHECK_INT(2 * lever_of(forward, backward, WEIGHT("fc.weight")).bytes, MIB(100 + 10 - 25));
     CHECK_INT(2 * lever_of(forward, backward, WEIGHT("other.weight")).bytes, MIB(100 + 10));
+    /* Once, however often it is called. */
+    static const struct made twice[] = {
+        {ENCODE, 100, KEPT}, {OTHER, 2, KEPT}, {ENCODE, 100, KEPT}, {0}};
+    CHECK_INT(2 * lever_of(twice, backward, WEIGHT("fc.weight") NAMED(8, "layer_norm")).bytes,
+              MIB(100 + 2 + 100 + 10 - 25));
 }
 
 /* What a loss makes is float32, and has no module where the loss has none. */

@@ -26,6 +26,7 @@ struct autocast {
     struct levers_dtypes dtypes;
     struct levers_weights weights;
     struct levers_losses losses;
+    struct map copied; /* modules whose weights this forward has copied */
     struct map halved; /* modules whose gradients in backward surely are half */
     size_t products;
     bool sure; /* the second figure */
@@ -91,8 +92,9 @@ static bool go_into_product(struct autocast *all, enum levers_op op, enum levers
     return levers_extra(&all->edit, levers_half_of(all->work, block), product->seq, block->end);
 }
 
-/* The copy of a weight lives until backward is through with its module: from its first block there
- * on, and not behind its last. A product without a weight of its own has another's. */
+/* The copy of a weight is made once in a forward, however often its module is called, and lives
+ * until backward is through with its module: from its first block there on, and not behind its
+ * last. A product without a weight of its own has another's. */
 static bool add_weight(struct autocast *all, const struct levers_block *block)
 {
     const struct levers_step *step = &all->work->step;
@@ -101,8 +103,11 @@ static bool add_weight(struct autocast *all, const struct levers_block *block)
     uint64_t weight = block->module == GROUP_NONE
                           ? MAP_NONE
                           : map_get(&all->weights.modules, (uint64_t)block->module);
-    if (!backward || (weight == MAP_NONE && !all->sure))
+    if (!backward || (weight == MAP_NONE && !all->sure) ||
+        (weight != MAP_NONE && map_get(&all->copied, (uint64_t)block->module) != MAP_NONE))
         return true;
+    if (weight != MAP_NONE && !map_put(&all->copied, (uint64_t)block->module, 1, NULL))
+        return false;
     int64_t bytes = weight == MAP_NONE ? all->weights.largest : (int64_t)weight,
             end = backward->end;
     bool found = weight == MAP_NONE;
@@ -238,6 +243,7 @@ static void begin_forward(struct autocast *all, const struct levers_phase *forwa
     all->recurs = false;
     all->call.given = NULL;
     all->entropy = false;
+    map_clear(&all->copied);
 }
 
 static bool take_forward(struct autocast *all, size_t at)
@@ -376,6 +382,7 @@ int levers_autocast(struct levers_work *work)
     levers_weights_clear(&all.weights);
     levers_flow_clear(&all.flow);
     levers_losses_clear(&all.losses);
+    map_clear(&all.copied);
     map_clear(&all.halved);
     return err < 0 ? err : 0;
 }

@@ -119,12 +119,11 @@ static bool may_be_power(const struct levers_flow *flow, size_t at)
         input->asked != block->asked || !outlives(flow, input) ||
         levers_with_scalar(&flow->scalars, step, at))
         return false;
-    const size_t most =
-        OF_SINE + (size_t)(input->module == block->module && is_saved_by_maker(flow, input));
+    const bool maker = input->module == block->module && is_saved_by_maker(flow, input);
     if (!outlives(flow, block))
-        return !multiplies(step, at) && count_behind(step, block, input) != most;
+        return !maker && !multiplies(step, at) && count_behind(step, block, input) != OF_SINE;
     return block->end < backward->end && !is_saved_within(step, block) &&
-           count_gradients(step, block) > most;
+           count_gradients(step, block) > OF_SINE + (size_t)maker;
 }
 
 /* As large as what was made last and is in bfloat16, while a tensor in float32 that is as large

@@ -11,13 +11,17 @@ static const char names_sql[] =
     "WITH named AS MATERIALIZED"
     "  (SELECT id, name, rtrim(rtrim(name, replace(name, '.', '')), '.') AS path"
     "     FROM tag WHERE category = 1 AND name IS NOT NULL)"
+    ", heads AS MATERIALIZED"
+    "  (SELECT DISTINCT rtrim(rtrim(path, replace(path, '.', '')), '.') AS head"
+    "     FROM named WHERE path <> '')"
     " SELECT n.id AS tag, m.id AS module, n.name LIKE '%.weight' AS weight,"
-    "  n.name LIKE '%.bias' AS bias"
+    "  n.name LIKE '%.bias' AS bias, n.path IN (SELECT head FROM heads) AS around"
     "  FROM named n LEFT JOIN module m ON m.path = n.path ORDER BY n.id";
 
 struct named {
     int64_t tag, module; /* GROUP_NONE */
     bool weight, bias;
+    bool around; /* there are others in the module */
 };
 
 /* Names are of all processes: those of this one are the tags of its blocks. */
@@ -32,7 +36,7 @@ static int take_name(struct levers_weights *out, const struct map *asked, const 
     if (named->module == GROUP_NONE)
         return 0;
     return (!named->weight || map_put(&out->modules, (uint64_t)named->module, bytes, NULL)) &&
-                   map_put(&out->owners, (uint64_t)named->module, 1, NULL)
+                   (named->around || map_put(&out->owners, (uint64_t)named->module, 1, NULL))
                ? 0
                : ERR_NOMEM;
 }
@@ -41,9 +45,9 @@ static int read_names(struct levers_work *work, const struct map *asked, struct 
 {
     struct named named;
     int64_t last = GROUP_NONE;
-    struct query query = query_ask(
-        work->db, names_sql, Q_NOTHING,
-        Q_OUT(Q_INT(named.tag), Q_OPT(named.module), Q_INT(named.weight), Q_INT(named.bias)));
+    struct query query = query_ask(work->db, names_sql, Q_NOTHING,
+                                   Q_OUT(Q_INT(named.tag), Q_OPT(named.module), Q_INT(named.weight),
+                                         Q_INT(named.bias), Q_INT(named.around)));
     while (query_next(&query)) {
         query_fail(&query, take_name(out, asked, &named, named.tag == last));
         last = named.tag;

@@ -12,7 +12,7 @@
 
 struct levers_weights { /* all zero is empty */
     struct map modules; /* to bytes of their `weight` */
-    struct map owners;  /* modules that have parameters of their own */
+    struct map owners;  /* modules that have parameters, and no others inside that have some */
     int64_t largest;    /* of the parameters */
     int64_t own;        /* bytes of parameters that are no module's `weight` or `bias` */
 };
