@@ -72,8 +72,8 @@ int levers_library_workspace(struct levers_work *work)
     const struct levers_words words = {
         .kind = LEVER_LIBRARY_WORKSPACE,
         .site = LEVERS_NONE,
-        .before = "CUBLAS_WORKSPACE_CONFIG=:0:0 turns cuBLAS' workspaces off (slower); :KIB:COUNT "
-                  "or torch.backends.cuda.cublas_workspace_size() makes them smaller"};
+        .before = "CUBLAS_WORKSPACE_CONFIG=:0:0 in the environment turns cuBLAS' workspaces off "
+                  "(slower)"};
     const struct levers_step *step = &work->step;
     struct levers_edit edit = {0};
     int err = 0;
