@@ -144,7 +144,7 @@ class Answers(object):
         expect(len(checkpoints) > 0, True, "checkpoints")
         said = self.text("peak", "--all")
         reserved = r"(?:(?:at most )?[0-9.]+ [KMG]?i?B +)?(?:step [0-9]+, \S+ +)?"
-        says(said, "What lowers the peak")
+        says(said, "Changes that lower the peak")
         says(said, "BYTES +" + reserved + "del the variable that holds the output of .*%s.* before loss.backward.*"
              % re.escape(output), self.l)
         says(said, "BYTES +" + reserved + "set gradients to None instead of zeroing them: "

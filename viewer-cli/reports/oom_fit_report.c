@@ -108,7 +108,7 @@ static void put_none(const struct oom_part *part)
     if (!part->in_peak)
         where = ": tidemark peak --levers";
     else if (part->levers)
-        where = ": see 'What lowers the peak' below";
+        where = ": see 'Changes that lower the peak' below";
     if (part->fit->short_by != OOM_NONE && part->fit->short_by > 0)
         emit_line(part->emit, "%s less have to be in use%s",
                   human_bytes(bytes, part->fit->short_by), where);

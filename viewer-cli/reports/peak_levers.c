@@ -249,17 +249,18 @@ void peak_put_levers(const struct peak_part *part)
 {
     const struct levers *levers = &part->levers;
     if (part->emit->format == EMIT_TABLE && !levers->count) {
-        emit_heading(part->emit, "What lowers the peak");
+        emit_heading(part->emit, "Changes that lower the peak");
         peak_put_why_none(part);
         return;
     }
     bool people = part->emit->format == EMIT_TABLE;
     if (!people || any_in(levers, false))
-        EMIT_SECTION(part->emit, "levers", "What lowers the peak", EMIT_ROWS, peak_lever_columns);
+        EMIT_SECTION(part->emit, "levers", "Changes that lower the peak", EMIT_ROWS,
+                     peak_lever_columns);
     put_group(part, false);
     if (people && any_in(levers, true))
         EMIT_SECTION(part->emit, "levers_that_change",
-                     "What lowers the peak and changes the training's numbers", EMIT_ROWS,
+                     "Changes that lower the peak and alter the training's results", EMIT_ROWS,
                      peak_lever_columns);
     put_group(part, true);
     put_conditions(part);

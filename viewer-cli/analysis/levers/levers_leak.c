@@ -185,9 +185,8 @@ static void put_words(const struct holders *holders, size_t at, struct buf *text
     const struct held *held = &holders->held[at];
     holder_advice(advice, &held->holder, held->purpose, holders->on_host);
     if (!at)
-        buf_text(text, "keep nothing of earlier steps: state.detach() for what goes into the next "
-                       "step, value.item() for what is only added up, clear() or "
-                       "deque(maxlen=N) for a list of outputs");
+        buf_text(text, "state = state.detach() for what a step leaves to the next; value.item() "
+                       "for a sum, clear() or deque(maxlen=N) for a list of outputs");
     else if (held->holder.kind == HOLDER_GRAPH)
         buf_print(text, "variable %s%s keeps the graphs of earlier steps: %s", held->holder.path,
                   holder_line(line, &held->holder), advice);
