@@ -58,6 +58,18 @@ out=$root/build/package
 work=$out/work
 tree=$work/tree
 
+# What a build for another processor needs, before it begins.
+can_cross()
+{
+    [ "$arch" != "$(uname -m)" ] || return 0
+    needs="packaging/$arch.cmake says what a build for $arch needs"
+    for command in $arch-linux-gnu-gcc qemu-$arch; do
+        command -v "$command" > /dev/null || fail "no $command here: $needs"
+    done
+    [ -e "${TIDEMARK_SYSROOT:-}/usr/include/sqlite3.h" ] && [ -n "${TIDEMARK_SYSROOT:-}" ] ||
+        [ -e "/usr/$arch-linux-gnu/include/sqlite3.h" ] || fail "no SQLite for $arch here: $needs"
+}
+
 # quietly COMMAND...: shows what it said only if it failed.
 quietly()
 {
@@ -160,6 +172,7 @@ again()
     echo "made twice, in two folders: the same bytes"
 }
 
+can_cross
 mkdir -p "$work"
 rm -f "$out"/*.whl "$out"/*.deb "$out"/*.tar.gz "$out/SHA256SUMS" "$out/RELEASE-NOTES.md"
 made=""
