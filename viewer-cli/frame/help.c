@@ -127,6 +127,5 @@ void help_command(FILE *out, const struct command *command)
     for (const struct command_example *at = command->examples; at->line; at++)
         fprintf(out, "  %s\n      %s\n", at->line, at->what);
     fprintf(out, "\nExit status: %s\n", help_exit_text(command));
-    if (command->takes == TAKES_DATABASE || command->takes == TAKES_DATABASES)
-        fputs("\nTerms: 'tidemark help glossary' explains each in one line.\n", out);
+    fputs("\nTerms: 'tidemark help glossary' explains each in one line.\n", out);
 }
