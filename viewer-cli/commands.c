@@ -33,8 +33,8 @@ const struct command *command_find(const char *name, const char **near)
     return NULL;
 }
 
-bool commands_alone(int *code)
+bool commands_alone(int argc, char **argv, int *code)
 {
-    *code = command_recordings.run(&(struct command_call){.command = &command_recordings});
+    *code = command_recordings.run(&(struct command_call){&command_recordings, argc, argv});
     return *code >= 0;
 }

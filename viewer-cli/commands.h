@@ -28,7 +28,8 @@ extern const struct command *const commands[]; /* ends with NULL */
 /* The command of that name, or NULL with the nearest one in *near (NULL: none is near). */
 const struct command *command_find(const char *name, const char **near);
 
-/* Without a word: the recordings of this folder. False: there are none. */
-bool commands_alone(int *code);
+/* Without a word, or with --color=WHEN alone: the recordings of this folder. False: there are none.
+ */
+bool commands_alone(int argc, char **argv, int *code);
 
 #endif

@@ -76,6 +76,25 @@ static bool is_a_database(const char *word)
     return n > 3 && strcmp(word + n - 3, ".db") == 0;
 }
 
+/* --color=WHEN, which may stand before a recording, or alone. */
+static bool is_colour(const char *word)
+{
+    return is_one_of(word, "--color=auto", "--color=always", "--color=never");
+}
+
+/* Of a word that is no command: a file was meant. No command has such a letter. */
+static bool names_a_file(const char *word)
+{
+    return strpbrk(word, "./") != NULL;
+}
+
+static int no_such_file(const char *name)
+{
+    log_say(LOG_ERROR, "%.200s: %s", name, strerror(ENOENT));
+    log_say(LOG_NOTE, "'tidemark' alone lists the recordings in this folder");
+    return EXIT_INPUT;
+}
+
 /* A recording alone is the question that is asked most. */
 static int peak_of(int argc, char **argv)
 {
@@ -89,9 +108,10 @@ static int dispatch(int argc, char **argv)
     const char *near;
     int code;
     void (*before)(int) = signal(SIGPIPE, SIG_IGN);
-    if (argc < 2 && commands_alone(&code))
+    bool alone = argc < 2 || (argc == 2 && is_colour(argv[1]));
+    if (alone && commands_alone(argc - 1, argv + 1, &code))
         return code;
-    if (argc < 2) {
+    if (alone) {
         log_say(LOG_ERROR, "no recordings in this folder");
         help_overview(stderr, commands);
         return EXIT_USAGE;
@@ -102,6 +122,8 @@ static int dispatch(int argc, char **argv)
         version_print(stdout);
         return EXIT_FINE;
     }
+    if (is_colour(argv[1]) && is_a_database(argv[2]))
+        return peak_of(argc - 1, argv + 1);
     if (argv[1][0] == '-') {
         log_say(LOG_ERROR, "'%.60s' stands before any command; options come after its name",
                 argv[1]);
@@ -109,7 +131,10 @@ static int dispatch(int argc, char **argv)
         return EXIT_USAGE;
     }
     const struct command *command = command_find(argv[1], &near);
-    if (!command && is_a_database(argv[1]))
+    bool file = !command && names_a_file(argv[1]);
+    if (file && !is_a_database(argv[1]) && access(argv[1], F_OK) < 0)
+        return no_such_file(argv[1]);
+    if (file)
         return peak_of(argc - 1, argv + 1);
     if (!command)
         return unknown_command(argv[1], near);

@@ -1,7 +1,7 @@
 /*
  * tidemark alone in a folder: the recordings there, the newest first, with their peaks and what
- * became of the runs. A recording that is damaged has a row with the way to save it. A file that is
- * none has no row: the reports say what it is when it is named.
+ * became of the runs: how they ended, and whether they grow. A recording that is damaged has a row
+ * with the way to save it. A file that is none has no row; a line says that it was left out.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -15,6 +15,7 @@
 #include "db.h"
 #include "emit.h"
 #include "error.h"
+#include "growth.h"
 #include "human.h"
 #include "info_processes.h"
 #include "loss.h"
@@ -25,11 +26,14 @@ enum { MOST = 15, NONE = -1 }; /* rows; there are no recordings, and nothing was
 
 struct recording {
     char *name;
-    int64_t began_ns; /* on the calendar; INT64_MIN: not known */
-    int64_t order_ns; /* the same, or of a damaged file when it was written */
-    int64_t peak;     /* INT64_MIN: no block */
-    char *device;     /* of the peak; NULL */
-    char *argv;       /* of the root process; NULL */
+    int64_t began_ns;           /* on the calendar; INT64_MIN: not known */
+    int64_t order_ns;           /* the same, or of a damaged file when it was written */
+    int64_t peak;               /* INT64_MIN: no block */
+    char *device;               /* of the peak; NULL */
+    int64_t process, device_id; /* the same */
+    int64_t grows;              /* bytes per step; 0: it does not */
+    bool steady;                /* and that was judged */
+    char *argv;                 /* of the root process; NULL */
     int64_t ooms;
     int64_t finished;
     int64_t steps;     /* after which --steps ended it; 0 */
@@ -42,14 +46,16 @@ struct recording {
 struct recordings {
     struct recording *list;
     size_t count, cap;
+    char *foreign; /* the first name of those that are none */
+    int64_t foreigns;
 };
 
 static const struct emit_column columns[] = {
-    {NULL, "recording", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "recording", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE | EMIT_ROOMY},
     {NULL, "began", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE},
     {NULL, "peak", EMIT_BYTES, EMIT_PEOPLE | EMIT_NONE},
     {NULL, "device", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE},
-    {NULL, "run", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "run", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP},
 };
 
 static void clear(struct recording *recording)
@@ -69,9 +75,11 @@ static int read_facts(struct db *db, struct recording *out)
                           Q_NOTHING, Q_OUT(Q_INT(out->began_ns)));
     if (err >= 0)
         err = query_read(db,
-                         "SELECT allocated AS peak, device FROM peak"
+                         "SELECT allocated AS peak, device, process, device_id FROM peak"
                          " ORDER BY device = 'cpu', allocated DESC LIMIT 1",
-                         Q_NOTHING, Q_OUT(Q_INT(out->peak), Q_COPY(out->device)));
+                         Q_NOTHING,
+                         Q_OUT(Q_INT(out->peak), Q_COPY(out->device), Q_INT(out->process),
+                               Q_INT(out->device_id)));
     if (err >= 0)
         err = query_read(db,
                          "SELECT (SELECT count(*) FROM oom) AS ooms,"
@@ -119,7 +127,14 @@ static int read_one(const char *name, struct recording *out)
     return 0;
 }
 
-/* What is no recording is left out. ERR_NOMEM or 0. */
+static int leave_out(struct recordings *all, const char *name)
+{
+    if (!all->foreigns++)
+        all->foreign = mem_copy(name, strlen(name));
+    return all->foreign ? 0 : ERR_NOMEM;
+}
+
+/* What is no recording is counted. ERR_NOMEM or 0. */
 static int add(struct recordings *all, const char *name)
 {
     struct recording one;
@@ -131,7 +146,7 @@ static int add(struct recordings *all, const char *name)
         return 0;
     }
     clear(&one);
-    return err == 0 || err == ERR_NOMEM ? ERR_NOMEM : 0;
+    return err == 0 || err == ERR_NOMEM ? ERR_NOMEM : leave_out(all, name);
 }
 
 static bool is_database(const char *name)
@@ -164,6 +179,21 @@ static int find(struct recordings *all)
     return err;
 }
 
+/* Of those that have a row: the phases of a long run are many. What cannot be read now was read
+ * before, and has its row all the same. */
+static void judge(struct recording *one)
+{
+    struct growth growth;
+    struct db *db = NULL;
+    if (one->damaged || one->no_blocks || one->peak == INT64_MIN || db_open(&db, one->name) != 0)
+        return;
+    if (growth_read(db, one->process, one->device_id, &growth) == 0 && !growth.calls) {
+        one->grows = growth.per_unit;
+        one->steady = growth.kind == GROWTH_STEADY;
+    }
+    db_close(db);
+}
+
 /* "out of memory", "exit status 1", "killed by signal 9", "not finished", "repaired: no
  * block was saved" */
 static const char *verdict(char text[64], const struct recording *one)
@@ -189,14 +219,23 @@ static const char *verdict(char text[64], const struct recording *one)
     return text;
 }
 
+static bool is_oom(const struct recording *one)
+{
+    return one->ooms && one->finished && (one->end != INFO_END_EXIT || one->exit_code != 0);
+}
+
 static void put_verdict(struct emit *emit, const struct recording *one)
 {
     struct buf line = {0};
-    char text[64];
+    char text[64], bytes[HUMAN_MAX];
     if (one->damaged)
         buf_print(&line, "damaged: tidemark repair %s", one->name);
     else
         buf_text(&line, verdict(text, one));
+    if (one->grows > 0)
+        buf_print(&line, ", grows %s per step", human_bytes(bytes, one->grows));
+    else if (one->steady)
+        buf_text(&line, ", no growth");
     emit_text(emit, buf_string(&line));
     emit->out.broken = emit->out.broken || line.broken;
     buf_clear(&line);
@@ -206,8 +245,11 @@ static void put(struct emit *emit, const struct recording *one)
 {
     char began[HUMAN_MAX];
     bool known = one->began_ns != INT64_MIN;
+    enum { MINUTES = sizeof "2026-01-31 23:59" };
     emit_text(emit, one->name);
-    emit_text(emit, known ? human_calendar(began, one->began_ns, false) : NULL);
+    if (known && strlen(human_calendar(began, one->began_ns, false)) >= MINUTES)
+        began[MINUTES - 1] = '\0';
+    emit_text(emit, known ? began : NULL);
     emit_known(emit, one->peak);
     emit_text(emit, one->device);
     put_verdict(emit, one);
@@ -248,44 +290,90 @@ static const struct recording *next_useful(const struct recordings *all, size_t 
     return NULL;
 }
 
+/* A run that was out of memory, then one that grows, are worth a look before the newest. */
+static const struct recording *newest_that(const struct recordings *all,
+                                           bool (*is)(const struct recording *))
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (!all->list[i].damaged && !all->list[i].no_blocks && is(&all->list[i]))
+            return &all->list[i];
+    return NULL;
+}
+
+static bool is_growing(const struct recording *one)
+{
+    return one->grows > 0;
+}
+
 static void put_next(struct emit *emit, const struct recordings *all)
 {
     size_t at = 0;
+    char bytes[HUMAN_MAX];
+    const struct recording *oom = newest_that(all, is_oom), *grows = newest_that(all, is_growing);
     const struct recording *newest = next_useful(all, &at, NULL);
     const struct recording *before = newest ? next_useful(all, &at, newest) : NULL;
     emit_heading(emit, "Next");
-    if (newest)
+    if (oom)
+        emit_line(emit, "tidemark %s   out of memory: what filled it, what lowers it", oom->name);
+    if (grows)
+        emit_line(emit, "tidemark leaks %s   what grows by %s per step", grows->name,
+                  human_bytes(bytes, grows->grows));
+    if (newest && newest != oom)
         emit_line(emit, "tidemark %s   the peak, and what lowers it", newest->name);
     if (before)
         emit_line(emit, "tidemark diff %s %s   what changed", before->name, newest->name);
     emit_line(emit, "tidemark --help   all commands");
 }
 
-static void put_all(struct emit *emit, const struct recordings *all)
+static void put_foreign(struct emit *emit, const struct recordings *all)
+{
+    char more[HUMAN_MAX];
+    if (all->foreigns == 1)
+        emit_line(emit, "left out: %s is no recording that this version reads", all->foreign);
+    else if (all->foreigns > 1)
+        emit_line(emit, "left out: %s and %s more are no recordings that this version reads",
+                  all->foreign, human_count(more, all->foreigns - 1));
+}
+
+static void put_all(struct emit *emit, struct recordings *all)
 {
     char more[HUMAN_MAX];
     EMIT_SECTION(emit, "recordings", NULL, EMIT_ROWS, columns);
-    for (size_t i = 0; i < all->count && i < MOST; i++)
+    for (size_t i = 0; i < all->count && i < MOST; i++) {
+        judge(&all->list[i]);
         put(emit, &all->list[i]);
+    }
     if (all->count > MOST)
         emit_line(emit, "and %s older", human_count(more, (int64_t)(all->count - MOST)));
+    put_foreign(emit, all);
     put_next(emit, all);
+}
+
+/* Its only option, which may stand alone behind `tidemark`. */
+static enum emit_colour colour_of(const struct command_call *call)
+{
+    const char *when = call->argc ? strchr(call->argv[0], '=') : NULL;
+    if (when && strcmp(when, "=always") == 0)
+        return EMIT_COLOUR_ALWAYS;
+    return when && strcmp(when, "=never") == 0 ? EMIT_COLOUR_NEVER : EMIT_COLOUR_AUTO;
 }
 
 static int list_all(const struct command_call *call)
 {
     struct recordings all = {0};
+    enum emit_colour colour = colour_of(call);
     struct emit emit;
     int err = find(&all);
     bool any = err == 0 && all.count;
     if (any) {
-        emit_begin(&emit, EMIT_TABLE, EMIT_COLOUR_AUTO, call->command->name, NULL);
+        emit_begin(&emit, EMIT_TABLE, colour, call->command->name, NULL);
         put_all(&emit, &all);
         err = emit_finish(&emit, stdout);
     }
     for (size_t i = 0; i < all.count; i++)
         clear(&all.list[i]);
     mem_free(all.list);
+    mem_free(all.foreign);
     if (err < 0)
         return EXIT_INTERNAL;
     return any ? EXIT_FINE : NONE;
