@@ -39,10 +39,11 @@ SELECT s.site, t.text
 -- installed for it, with or without the folders before that part of its path (record --private cuts
 -- them). A frame without a file is nobody's library, but for those that stand for a thread:
 -- 'autograd', in front of the call that gave it work, and '[thread NAME]'. Code that torch.compile wrote
--- is in no file that anybody knows: its names are 'c', 51 letters of a hash in base 32, and '.py'.
+-- is in no file that anybody knows: its names are 'c', 51 letters of a hash in base 32, and '.py', and
+-- its functions all 'call' or 'Runner.call'.
 CREATE VIEW frame_short(id, text, library) AS
 SELECT id,
-       function ||
+       CASE WHEN compiled THEN 'compiled function' ELSE function END ||
        CASE WHEN file IS NULL THEN ''
             ELSE ' (' || CASE WHEN compiled THEN 'torch.compile' ELSE name END ||
                  coalesce(':' || line, '') || ')' END,
@@ -373,7 +374,8 @@ SELECT seq,
        END
   FROM (
 SELECT a.seq AS seq,
-       CASE WHEN t.category = 'input' AND role.role IN ('forward', 'loss', 'backward', 'recompute')
+       CASE WHEN t.category = 'input'
+            AND role.role IN ('forward', 'loss', 'backward', 'recompute', 'eval')
             THEN NULL ELSE t.category END AS tagged,
        CASE
        WHEN a.tag IS NULL AND a.size >= 1048576 AND (a.free_seq < 0 OR a.free_seq > r.last_seq)

@@ -97,10 +97,11 @@ class Tags(object):
     # ---- modules ----
 
     def called(self, module, parameters, args, kwargs, grad):
-        """An outermost call."""
+        """An outermost call. Of those without gradients an evaluation between steps has a batch, too;
+        a program that generates makes a call for each token, and what it passes is no batch."""
         if parameters:
             self.module_called(module)
-        if grad:
+        if grad or (parameters and self.steps and not getattr(module, "training", True)):
             self.inputs(module, args, kwargs)
 
     def module_called(self, module):

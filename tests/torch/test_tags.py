@@ -63,6 +63,8 @@ def each_kind_is_tagged():
     support.expect((OTHER, "norm.running_mean") in lists.of(said["mean"]), True)
     support.expect((INPUT, "input 0") in lists.of(said["x"]), True)
     support.expect((INPUT, "input 1") in lists.of(said["y"]), True)
+    batch = recorded.said["evaluation"]["batch"]
+    support.expect((INPUT, "input 0") in lists.of(batch), True)
     state = recorded.said["adam state"]["exp_avg"]
     support.expect((STATE, "exp_avg of first.weight") in lists.of(state), True)
 

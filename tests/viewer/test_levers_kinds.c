@@ -240,6 +240,21 @@ TEST(modules_are_named_by_their_places)
     CHECK(strstr(text, "every second Block") != NULL && strstr(text, "h[0-3]") != NULL);
 }
 
+/* torch.compile's own classes have a forward, too; nobody can checkpoint those. */
+TEST(what_the_compiler_made_is_no_module)
+{
+    struct script script = {0};
+    char text[400];
+    train_blocks(&script);
+    struct lever lever = lever_with(
+        &script,
+        MODULES "INSERT INTO string VALUES(53,'Factory.build.<locals>.CompiledFunction.forward'),"
+                "(54,'/v/site-packages/torch/_functorch/_aot_autograd/runtime_wrappers.py');"
+                "UPDATE frame SET function = 53, file = 54 WHERE id = 50;",
+        LEVER_CHECKPOINT, text, sizeof text);
+    CHECK(!lever.bytes || !strstr(text, "CompiledFunction"));
+}
+
 /* What the head itself made is its output; what a function made in the head is not. */
 TEST(an_output_is_named_by_its_module)
 {
@@ -521,18 +536,16 @@ TEST(of_ranks_the_highest_counts)
     CHECK_STR(best_of(&one, LEVERS_NONE), "3 0 2");
 }
 
-TEST_MAIN(TEST_CASE(of_ranks_the_highest_counts), TEST_CASE(other_numbers_stand_behind),
-          TEST_CASE(a_change_that_costs_nothing_has_a_place),
-          TEST_CASE(a_promise_stands_before_a_bound_of_its_size),
-          TEST_CASE(what_a_better_change_does_has_no_place),
-          TEST_CASE(a_cache_is_of_no_use_in_training), TEST_CASE(an_answered_request_can_go),
-          TEST_CASE(del_takes_all_that_goes_with_a_variable),
-          TEST_CASE(a_forward_without_a_backward_retains_no_graph),
-          TEST_CASE(a_graph_that_is_retained_is_named),
-          TEST_CASE(the_optimizer_can_step_in_backward),
-          TEST_CASE(modules_are_named_by_their_places), TEST_CASE(an_output_is_named_by_its_module),
-          TEST_CASE(batch_norm_makes_other_numbers),
-          TEST_CASE(a_row_gradient_of_a_parameters_size_is_halved),
-          TEST_CASE(a_gelu_in_pieces_saves_more_than_its_input),
-          TEST_CASE(parameters_without_a_gradient_are_frozen),
-          TEST_CASE(together_lists_what_is_in_it))
+TEST_MAIN(
+    TEST_CASE(of_ranks_the_highest_counts), TEST_CASE(other_numbers_stand_behind),
+    TEST_CASE(a_change_that_costs_nothing_has_a_place),
+    TEST_CASE(a_promise_stands_before_a_bound_of_its_size),
+    TEST_CASE(what_a_better_change_does_has_no_place), TEST_CASE(a_cache_is_of_no_use_in_training),
+    TEST_CASE(an_answered_request_can_go), TEST_CASE(del_takes_all_that_goes_with_a_variable),
+    TEST_CASE(a_forward_without_a_backward_retains_no_graph),
+    TEST_CASE(a_graph_that_is_retained_is_named), TEST_CASE(the_optimizer_can_step_in_backward),
+    TEST_CASE(modules_are_named_by_their_places), TEST_CASE(what_the_compiler_made_is_no_module),
+    TEST_CASE(an_output_is_named_by_its_module), TEST_CASE(batch_norm_makes_other_numbers),
+    TEST_CASE(a_row_gradient_of_a_parameters_size_is_halved),
+    TEST_CASE(a_gelu_in_pieces_saves_more_than_its_input),
+    TEST_CASE(parameters_without_a_gradient_are_frozen), TEST_CASE(together_lists_what_is_in_it))

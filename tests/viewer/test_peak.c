@@ -233,10 +233,10 @@ TEST(compiled_code_is_called_after_what_was_compiled)
         const char *file, *text;
     } files[] = {
         {"/tmp/torchinductor_me/fi/cfia64eudltmbxgjqcd5fk6ad23qb3y36ou3r26kqw7nwwkjhra4.py",
-         "main (train.py:80) > Runner.call (torch.compile:83)"},
+         "main (train.py:80) > compiled function (torch.compile:83)"},
         /* in a folder of one's own, or cut by record --private */
         {"cfia64eudltmbxgjqcd5fk6ad23qb3y36ou3r26kqw7nwwkjhra4.py",
-         "main (train.py:80) > Runner.call (torch.compile:83)"},
+         "main (train.py:80) > compiled function (torch.compile:83)"},
         /* a program's own long name has other letters */
         {"/srv/convolutional_network_for_images_of_many_sizes_and_m.py",
          "Runner.call (convolutional_network_for_images_of_many_sizes_and_m.py:83)"},

@@ -45,6 +45,11 @@ def adam():
         if i == 1:
             tell("adam state", exp_avg=optimizer.state[weight]["exp_avg"])
         mark("step", i)
+    net.eval()
+    with torch.no_grad():
+        batch = torch.randn(5, 4)
+        net(batch)
+    tell("evaluation", batch=batch)
     mark("end")
 
 

@@ -270,7 +270,7 @@ static int tag_purpose(struct category_rules *rules, int64_t tag, uint16_t role,
     };
     uint64_t category = TAG_NONE;
     int err = tag == CATEGORY_UNKNOWN ? 0 : find_tag(rules, tag, &category);
-    bool computed = is_computed(role) || role == PHASE_KIND_BACKWARD;
+    bool computed = is_computed(role) || role == PHASE_KIND_BACKWARD || role == PHASE_KIND_EVAL;
     *out = err < 0 || (category == TAG_INPUT && computed) ? PURPOSES : purposes[category];
     return err;
 }

@@ -58,11 +58,22 @@ static bool is_sequential(const char *function)
     return strcmp(function, "Sequential.forward") == 0;
 }
 
+/* What torch.compile puts in the place of modules has a forward, and is no module. */
+static bool is_compilers(const struct frame *frame)
+{
+    static const char *const folders[] = {"torch/_functorch/", "torch/_inductor/",
+                                          "torch/_dynamo/"};
+    bool is = false;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        is = is || strstr(frame->path, folders[i]);
+    return is;
+}
+
 static int find_unit(struct reading *reading, const struct frame *frame, size_t depth, size_t *out)
 {
     struct levers_units *units = reading->units;
     const char *text = frame->name;
-    size_t bytes = class_bytes(text);
+    size_t bytes = is_compilers(frame) ? 0 : class_bytes(text);
     *out = SIZE_MAX;
     for (size_t i = 0; i < units->count && bytes; i++)
         if (units->units[i].function == frame->function && units->units[i].file == frame->file)
