@@ -145,6 +145,15 @@ def watch(tidemark, python, folder):
                "-o", "run.db", "--", python, "training.py"]
     with open(os.path.join(folder, "run.log"), "w") as log:
         run = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
+    try:
+        return checks(run)
+    finally:  # also where nothing came: the program has no end of its own
+        if run.poll() is None:
+            run.terminate()
+            run.wait()
+
+
+def checks(run):
     began = time.time()
     until(lambda: ask("query", query="tidemark_step >= 20"))
     failed = check_queries() + check_text()

@@ -13,6 +13,7 @@ struct state_totals {
     uint64_t allocated;      /* now, all processes and devices */
     uint64_t peak_allocated; /* the highest of one process on one device */
     int64_t peak_process;
+    int64_t peak_rank;   /* of torch.distributed; BATCH_NULL */
     int64_t peak_device; /* device.id */
     int64_t peak_seq;
     int64_t peak_step; /* BATCH_NULL */

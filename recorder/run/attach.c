@@ -155,7 +155,7 @@ static const char script_begin[] =
     "    else:\n"
     "        text = b'recorded'\n"
     "except BaseException as error:\n"
-    "    text = b'failed ' + str(error).encode()\n"
+    "    text = b'failed ' + str(error).encode('utf-8', 'backslashreplace')\n"
     "try:\n"
     "    with open(answer + b'.new', 'wb') as file:\n"
     "        file.write(text + bytes([10]))\n"

@@ -191,7 +191,9 @@ static void add_peak(const struct summary *summary, struct buf *out)
         buf_print(out, ", step %" PRId64, totals->peak_step);
     buf_text(out, totals->peak_phase[0] ? ", " : "");
     put_safe(out, totals->peak_phase);
-    if (summary->processes > 1)
+    if (totals->peak_rank != BATCH_NULL)
+        buf_print(out, ", rank %" PRId64, totals->peak_rank);
+    else if (summary->processes > 1)
         buf_print(out, ", process %" PRId64, totals->peak_process);
     buf_text(out, "\n");
 }

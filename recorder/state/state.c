@@ -162,6 +162,7 @@ static void take_peak(struct state_peak *peak, const struct state_process *proce
         .device = device->id,
         .seq = device->max_allocated_seq,
         .step = device->max_step,
+        .of_rank = process->hello.rank,
         .phase = device->max_phase,
     };
 }
@@ -223,6 +224,7 @@ void state_totals(const struct state *state, struct state_totals *out)
         .torn = state->torn,
         .anomalies = state->ledger.anomalies,
         .peak_process = BATCH_NULL,
+        .peak_rank = BATCH_NULL,
         .peak_device = BATCH_NULL,
         .peak_seq = BATCH_NULL,
         .peak_step = BATCH_NULL,
@@ -245,6 +247,7 @@ void state_totals(const struct state *state, struct state_totals *out)
         return;
     out->peak_allocated = peak.allocated;
     out->peak_process = peak.process;
+    out->peak_rank = peak.of_rank;
     out->peak_device = peak.device;
     out->peak_seq = peak.seq;
     out->peak_step = peak.step;

@@ -22,7 +22,8 @@ struct state_peak {     /* the highest of the processes that have ended */
     int rank;           /* of the device: schema/device_order.h; a lower one is taken first */
     uint64_t allocated; /* 0: there is none yet */
     int64_t process, device, seq, step;
-    uint32_t phase; /* as phase.name */
+    int64_t of_rank; /* the process's; BATCH_NULL */
+    uint32_t phase;  /* as phase.name */
 };
 
 struct state {

@@ -39,8 +39,8 @@ static void check(struct summary *summary, unsigned lines, unsigned names)
 TEST(names_of_what_ran)
 {
     struct summary summary = {.processes = 1};
-    summary.totals =
-        (struct state_totals){.allocs = 1, .peak_allocated = 1, .peak_step = BATCH_NULL};
+    summary.totals = (struct state_totals){
+        .allocs = 1, .peak_allocated = 1, .peak_step = BATCH_NULL, .peak_rank = BATCH_NULL};
     strcpy(summary.totals.peak_phase, evil);
     strncpy(summary.totals.peak_device_name, "\033c\n", 4);
     buf_text(&summary.file, evil);
@@ -78,6 +78,7 @@ TEST(a_program_that_was_left_running_was_not_killed)
         summary.totals = (struct state_totals){.allocs = blocks,
                                                .peak_allocated = blocks,
                                                .peak_step = BATCH_NULL,
+                                               .peak_rank = BATCH_NULL,
                                                .has_source = true};
         buf_text(&summary.file, "x.db");
         summary_text(&summary, &text);
@@ -88,5 +89,32 @@ TEST(a_program_that_was_left_running_was_not_killed)
     }
 }
 
-TEST_MAIN(TEST_CASE(names_of_what_ran), TEST_CASE(names_of_the_driver), TEST_CASE(reasons),
+/* A rank is what its program goes by; a process's number only where there is none. */
+TEST(the_peak_is_of_a_rank)
+{
+    const struct {
+        int64_t rank;
+        uint64_t processes;
+        const char *end;
+    } cases[] = {{17, 33, ", step 3, rank 17\n"},
+                 {0, 1, ", step 3, rank 0\n"},
+                 {BATCH_NULL, 3, ", step 3, process 2\n"},
+                 {BATCH_NULL, 1, ", step 3\n"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct summary summary = {.processes = cases[i].processes};
+        struct buf text = {0};
+        summary.totals = (struct state_totals){.allocs = 1,
+                                               .peak_allocated = 1,
+                                               .peak_step = 3,
+                                               .peak_process = 2,
+                                               .peak_rank = cases[i].rank};
+        summary_text(&summary, &text);
+        CHECK(strstr(buf_string(&text), cases[i].end));
+        buf_clear(&text);
+        summary_clear(&summary);
+    }
+}
+
+TEST_MAIN(TEST_CASE(the_peak_is_of_a_rank), TEST_CASE(names_of_what_ran),
+          TEST_CASE(names_of_the_driver), TEST_CASE(reasons),
           TEST_CASE(a_program_that_was_left_running_was_not_killed))
