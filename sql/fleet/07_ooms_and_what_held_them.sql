@@ -2,11 +2,12 @@
 -- moment, with the module and the tag of their largest block. The CPU's requests count, too. A block
 -- that the recording left out (--keep-steps, --max-size) is not there.
 WITH live AS (
-    SELECT o.run, o.rank, o.process, o.oom, coalesce(a.site, '') AS site,
-           coalesce(a.module, '') AS module, coalesce(a.tag, '') AS tag, a.size
-      FROM oom o
-      JOIN allocations a ON a.run = o.run AND a.rank = o.rank AND a.process = o.process
-                        AND a.device = o.device
+    SELECT o.run AS run, o.rank AS rank, o.process AS process, o.oom AS oom,
+           coalesce(a.site, '') AS site, coalesce(a.module, '') AS module,
+           coalesce(a.tag, '') AS tag, a.size AS size
+      FROM allocations a
+      JOIN oom o ON a.run = o.run AND a.rank = o.rank AND a.process = o.process
+                AND a.device = o.device
      WHERE a.allocation < o.oom AND (a.free_seq IS NULL OR a.free_seq > o.oom)
 ), largest AS (
     SELECT run, rank, process, oom, site, module, tag, size,
