@@ -213,11 +213,11 @@ TEST(what_is_not_known_is_null)
     CHECK_INT(result, 0);
 }
 
-TEST(a_narrow_terminal_cuts_texts_not_numbers)
+TEST(a_narrow_terminal_wraps_names_and_cuts_nothing)
 {
     static const struct emit_column two[] = {
         {"bytes", NULL, EMIT_BYTES, 0},
-        {"site", NULL, EMIT_TEXT, EMIT_MIDDLE},
+        {"site", NULL, EMIT_TEXT, EMIT_NAME},
     };
     struct emit emit;
     int result;
@@ -225,15 +225,16 @@ TEST(a_narrow_terminal_cuts_texts_not_numbers)
     emit.width = 30;
     EMIT_SECTION(&emit, "x", NULL, EMIT_ROWS, two);
     emit_int(&emit, INT64_C(1) << 40);
-    emit_text(&emit, "forward (/a/long/way/to/linear.py:114)");
-    CHECK_STR(finish(&emit, &result), "   bytes  site\n"
-                                      "1024 GiB  forward...ar.py:114)\n");
+    emit_text(&emit, "forward (/a/long/way/linear.py:114)");
+    CHECK_STR(finish(&emit, &result), "bytes  site\n"
+                                      "1024G  forward (/a/long/way/\n"
+                                      "       linear.py:114)\n");
     emit_begin(&emit, EMIT_TABLE, false, "test", NULL);
     EMIT_SECTION(&emit, "x", NULL, EMIT_ROWS, two);
     emit_int(&emit, 1);
-    emit_text(&emit, "forward (/a/long/way/to/linear.py:114)");
+    emit_text(&emit, "forward (/a/long/way/linear.py:114)");
     CHECK_STR(finish(&emit, &result), "bytes  site\n"
-                                      "  1 B  forward (/a/long/way/to/linear.py:114)\n");
+                                      "  1 B  forward (/a/long/way/linear.py:114)\n");
 }
 
 TEST(a_wrapped_column_goes_on_below_itself)
@@ -282,55 +283,44 @@ TEST(a_text_of_some_lines_is_cut_at_its_end)
     CHECK_STR(cut_lines("optim.ZeroRedundancyOptimizer(model)", 20, 1), "optim.ZeroRedunda...");
 }
 
-/* Rows of two names, cut or not. */
-static const char *put_names(const char *one, const char *other, unsigned width)
+/* Rows of two commands, cut or not. */
+static const char *put_commands(const char *one, const char *other, unsigned width)
 {
-    static const struct emit_column three[] = {
-        {"name", NULL, EMIT_TEXT, EMIT_MIDDLE},
+    static const struct emit_column two[] = {
+        {"program", NULL, EMIT_TEXT, EMIT_COMMAND},
         {"now", NULL, EMIT_COUNT, 0},
-        {"most", NULL, EMIT_COUNT, EMIT_SPARE},
     };
     struct emit emit;
     int result;
     emit_begin(&emit, EMIT_TABLE, false, "test", NULL);
     emit.width = width;
-    EMIT_SECTION(&emit, "x", NULL, EMIT_ROWS, three);
+    EMIT_SECTION(&emit, "x", NULL, EMIT_ROWS, two);
     for (int i = 0; i < 2; i++) {
         emit_text(&emit, i ? other : one);
         emit_int(&emit, 1);
-        emit_int(&emit, 2);
     }
     return finish(&emit, &result);
 }
 
-TEST(names_are_not_cut_alike)
+TEST(commands_are_cut_unless_they_are_alike_then)
 {
-    static const char one[] = "forward > encoder.layers.10 > linear1.x";
-    static const char other[] = "forward > decoder.layers.10 > linear1.x";
-    CHECK_STR(put_names(one, other, 36), "name                             now\n"
-                                         "forward > en...s.10 > linear1.x    1\n"
-                                         "forward > de...s.10 > linear1.x    1\n"
-                                         "\n"
-                                         "no room here for: most\n");
-    CHECK_STR(put_names(one, other, 30), "name                           now\n"
-                                         "forward > e....10 > linear1.x    1\n"
-                                         "forward > d....10 > linear1.x    1\n"
-                                         "\n"
-                                         "no room here for: most\n");
-    CHECK_STR(put_names("f (a.py:1) > g (b.py:2)", "f (a.py:1)", 15), "name            now\n"
-                                                                      "f (a.py:1) > g    1\n"
-                                                                      "f (a.py:1)        1\n"
-                                                                      "\n"
-                                                                      "no room here for: most\n");
-    CHECK_STR(put_names(one, one, 30), "name                 now  most\n"
-                                       "forward...linear1.x    1     2\n"
-                                       "forward...linear1.x    1     2\n");
+    CHECK_STR(put_commands("python train.py --lr 1 --epochs 9", "python test.py --lr 1", 22),
+              "program            now\n"
+              "python...epochs 9    1\n"
+              "python...y --lr 1    1\n");
+    CHECK_STR(
+        put_commands("python train.py --lr 1 --epochs 9", "python eval.py --lr 2 --epochs 9", 22),
+        "program            now\n"
+        "python train.py      1\n"
+        "--lr 1 --epochs 9\n"
+        "python eval.py       1\n"
+        "--lr 2 --epochs 9\n");
 }
 
 static const char *put_spare(unsigned width, int sections)
 {
     static const struct emit_column four[] = {
-        {"name", NULL, EMIT_TEXT, EMIT_MIDDLE},
+        {"name", NULL, EMIT_TEXT, EMIT_NAME},
         {"now", NULL, EMIT_COUNT, 0},
         {"most", NULL, EMIT_COUNT, EMIT_SPARE},
         {"worst", NULL, EMIT_COUNT, EMIT_SPARE},
@@ -352,17 +342,24 @@ TEST(spare_columns_go_before_texts_are_stumps)
 {
     CHECK_STR(put_spare(80, 1), "name                             now  most  worst\n"
                                 "a name of thirty letters, about    1     2      3\n");
-    CHECK_STR(put_spare(36, 1), "name                now  most  worst\n"
-                                "a name...rs, about    1     2      3\n");
-    CHECK_STR(put_spare(35, 2), "name                      now  most\n"
-                                "a name of...tters, about    1     2\n"
-                                "\n"
-                                "name                      now  most\n"
-                                "a name of...tters, about    1     2\n"
+    CHECK_STR(put_spare(36, 1), "name              now  most\n"
+                                "a name of thirty    1     2\n"
+                                "letters, about\n"
                                 "\n"
                                 "no room here for: worst\n");
-    CHECK_STR(put_spare(20, 1), "name             now\n"
-                                "a nam..., about    1\n"
+    CHECK_STR(put_spare(35, 2), "name              now  most\n"
+                                "a name of thirty    1     2\n"
+                                "letters, about\n"
+                                "\n"
+                                "name              now  most\n"
+                                "a name of thirty    1     2\n"
+                                "letters, about\n"
+                                "\n"
+                                "no room here for: worst\n");
+    CHECK_STR(put_spare(20, 1), "name            now\n"
+                                "a name of         1\n"
+                                "thirty\n"
+                                "letters, about\n"
                                 "\n"
                                 "no room here for: worst, most\n");
 }
@@ -384,78 +381,129 @@ TEST(a_number_stays_with_its_unit)
               "piped, a line is as long as it is: nobody cuts or wraps it anywhere\n");
 }
 
-static const char *put_site(unsigned width, unsigned flags, const char *site)
+/* A name as lines of so many columns, with a bar between two. */
+static const char *name_lines(const char *name, unsigned width)
 {
-    const struct emit_column one[] = {{"site", NULL, EMIT_TEXT, flags}};
-    static char line[256];
-    struct emit emit;
-    int result;
-    emit_begin(&emit, EMIT_TABLE, false, "test", NULL);
-    emit.width = width;
-    EMIT_SECTION(&emit, "x", NULL, EMIT_ROWS, one);
-    emit_text(&emit, site);
-    const char *text = finish(&emit, &result);
-    REQUIRE(strncmp(text, "site\n", 5) == 0);
-    snprintf(line, sizeof line, "%.*s", (int)strcspn(text + 5, "\n"), text + 5);
-    return line;
+    static struct buf lines;
+    const struct emit_column column = {"site", NULL, EMIT_TEXT, EMIT_NAME};
+    size_t bytes = strlen(name);
+    lines.count = 0;
+    while (bytes) {
+        size_t n = emit_line_of(&column, name, bytes, width);
+        buf_add(&lines, name, n);
+        while (n < bytes && name[n] == ' ')
+            n++;
+        name += n;
+        bytes -= n;
+        buf_text(&lines, bytes ? "|" : "");
+    }
+    return buf_string(&lines);
 }
 
-/* The reader's own line is what can be changed: it is the last to go. */
-TEST(a_site_keeps_the_line_of_the_program)
+TEST(a_name_is_broken_between_its_parts)
 {
-    static const char site[] = "Writer.forward (seq2seq.py:91) > Linear.forward (linear.py:114)";
     static const struct {
+        const char *name;
         unsigned width;
         const char *want;
     } cases[] = {
-        {63, site},
-        {62, "Writer.forward (seq2seq.py:91) > Linear.forward"},
-        {47, "Writer.forward (seq2seq.py:91) > Linear.forward"},
-        {46, "Writer.forward (seq2seq.py:91) > ..."},
-        {36, "Writer.forward (seq2seq.py:91) > ..."},
-        {35, "Writer.forward (seq2seq.py:91)"},
-        {30, "Writer.forward (seq2seq.py:91)"},
-        {29, "Writer.forw...(seq2seq.py:91)"},
+        {"main (a.py:27) > f (b.py:9)", 40, "main (a.py:27) > f (b.py:9)"},
+        {"main (a.py:27) > f (b.py:9)", 26, "main (a.py:27) >|f (b.py:9)"},
+        {"NewGELUActivation.forward (activations.py:66)", 30,
+         "NewGELUActivation.forward|(activations.py:66)"},
+        {"NewGELUActivation.forward (activations.py:66)", 20,
+         "NewGELUActivation.|forward|(activations.py:66)"},
+        {"GPT2Attention.forward (modeling_gpt2.py:310)", 22,
+         "GPT2Attention.forward|(modeling_gpt2.py:310)"},
+        {"Module.to.<locals>.convert", 22, "Module.to.<locals>.|convert"},
+        {"bert.encoder.layer[0-3].attention.self", 24, "bert.encoder.layer[0-3].|attention.self"},
+        {"/tmp/venvs/torch/nn/functional.py", 20, "/tmp/venvs/torch/nn/|functional.py"},
+        {"train.py:24 > step (b.py:1)", 13, "train.py:24 >|step (b.py:1)"},
+        {"at::native::sum_kernel", 12, "at::native::|sum_kernel"},
+        {"torch_default_data_collator", 20, "torch_default_data_|collator"},
+        {"abcdefghij", 4, "abcd|efgh|ij"},
+        {"layers.10 and others", 12, "layers.10|and others"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        CHECK_STR(put_site(cases[i].width, EMIT_MIDDLE, site), cases[i].want);
-    CHECK_STR(put_site(20, EMIT_MIDDLE, "encoder > attention > softmax"), "encoder... > softmax");
-    CHECK_STR(put_site(20, 0, site), "Writer.forward (s...");
+        CHECK_STR(name_lines(cases[i].name, cases[i].width), cases[i].want);
 }
 
-/* Cut, the first two would be one name; the third one would not. */
-TEST(names_are_not_cut_until_they_are_alike)
+/* Cut, these would be one name. */
+TEST(names_are_told_apart)
 {
     static const char *const sites[] = {
         "Net.forward (net.py:9) > Block.forward (net.py:4) > conv2d (functional.py:45)",
         "Net.forward (net.py:9) > Block.forward (net.py:8) > conv2d (functional.py:45)",
-        "Head.forward (net.py:7) > linear (functional.py:11)",
     };
     static const struct emit_column two[] = {
         {"bytes", NULL, EMIT_BYTES, 0},
-        {"site", NULL, EMIT_TEXT, EMIT_MIDDLE},
+        {"site", NULL, EMIT_TEXT, EMIT_NAME},
     };
     struct emit emit;
     int result;
-    for (int alike = 0; alike < 2; alike++) {
-        emit_begin(&emit, EMIT_TABLE, false, "test", NULL);
-        emit.width = 37;
-        EMIT_SECTION(&emit, "x", NULL, EMIT_ROWS, two);
-        for (int i = 0; i < 2; i++) {
-            emit_int(&emit, 1);
-            emit_text(&emit, sites[i ? 1 + !alike : 0]);
-        }
-        CHECK_STR(finish(&emit, &result), alike ? "bytes  site\n"
-                                                  "  1 B  Net.forward (net.py:9) >\n"
-                                                  "       Block.forward (net.py:4) >\n"
-                                                  "       conv2d (functional.py:45)\n"
-                                                  "  1 B  Net.forward (net.py:9) >\n"
-                                                  "       Block.forward (net.py:8) >\n"
-                                                  "       conv2d (functional.py:45)\n"
-                                                : "bytes  site\n"
-                                                  "  1 B  Net.forward (net.py:9) > ...\n"
-                                                  "  1 B  Head.forward (net.py:7) > ...\n");
+    emit_begin(&emit, EMIT_TABLE, false, "test", NULL);
+    emit.width = 37;
+    EMIT_SECTION(&emit, "x", NULL, EMIT_ROWS, two);
+    for (int i = 0; i < 2; i++) {
+        emit_int(&emit, 1);
+        emit_text(&emit, sites[i]);
     }
+    CHECK_STR(finish(&emit, &result), "bytes  site\n"
+                                      "  1 B  Net.forward (net.py:9) >\n"
+                                      "       Block.forward (net.py:4) >\n"
+                                      "       conv2d (functional.py:45)\n"
+                                      "  1 B  Net.forward (net.py:9) >\n"
+                                      "       Block.forward (net.py:8) >\n"
+                                      "       conv2d (functional.py:45)\n");
+}
+
+static const char *put_above(unsigned width, size_t later)
+{
+    static const struct emit_column four[] = {
+        {"change", NULL, EMIT_DELTA, 0},
+        {"allocated before", NULL, EMIT_BYTES, 0},
+        {"kind", NULL, EMIT_TEXT, EMIT_ABOVE},
+        {"module", NULL, EMIT_TEXT, EMIT_NAME | EMIT_NONE | EMIT_ABOVE},
+        {"call site", NULL, EMIT_TEXT, EMIT_NAME | EMIT_ROOMY},
+        {"last", NULL, EMIT_COUNT, EMIT_SPARE},
+    };
+    struct emit emit;
+    int result;
+    emit_begin(&emit, EMIT_TABLE, false, "test", NULL);
+    emit.width = width;
+    EMIT_SECTION(&emit, "x", NULL, EMIT_ROWS, four);
+    for (size_t i = 0; i < 2 + later; i++) {
+        emit_int(&emit, 64 << 20);
+        emit_int(&emit, i ? 0 : 3 << 10);
+        emit_text(&emit, i ? "workspace" : "activation, held by the program");
+        emit_text(&emit, i ? NULL : "transformer.h[0-3].mlp.act");
+        emit_text(&emit, "main (train.py:12) > forward (activations.py:66)");
+        emit_int(&emit, 7);
+    }
+    return finish(&emit, &result);
+}
+
+/* Bytes are brief first, then texts stand above texts; nothing is left out before. */
+TEST(texts_stand_above_others_where_there_is_no_room)
+{
+    CHECK_STR(put_above(64, 0), "        allocated\n"
+                                "change     before  kind, module, call site          last\n"
+                                "+64.0M       3.0K  activation, held by the program     7\n"
+                                "                   transformer.h[0-3].mlp.act\n"
+                                "                   main (train.py:12) >\n"
+                                "                   forward (activations.py:66)\n"
+                                "+64.0M          0  workspace                           7\n"
+                                "                   main (train.py:12) >\n"
+                                "                   forward (activations.py:66)\n");
+    const char *text = put_above(64, 3000); /* rows that come when widths are settled */
+    size_t rows = 0;
+    for (const char *at = text; (at = strstr(at, "workspace")); at++)
+        rows++;
+    CHECK_INT(rows, 3001);
+    text = strrchr(text, '+');
+    CHECK(strcmp(text, "+64.0M          0  workspace                           7\n"
+                       "                   main (train.py:12) >\n"
+                       "                   forward (activations.py:66)\n") == 0);
 }
 
 TEST(a_line_is_cut_in_its_middle)
@@ -489,7 +537,7 @@ TEST(lines_of_a_terminal_fit)
     static const struct emit_column four[] = {
         {"a", NULL, EMIT_TEXT, 0},
         {"n", NULL, EMIT_COUNT, 0},
-        {"b", NULL, EMIT_TEXT, EMIT_MIDDLE},
+        {"b", NULL, EMIT_TEXT, EMIT_NAME},
         {"c", NULL, EMIT_TEXT, EMIT_WRAP},
     };
     for (int round = 0; round < 200; round++) {
@@ -666,13 +714,14 @@ TEST_MAIN(TEST_CASE(a_table_is_aligned), TEST_CASE(csv_is_for_programs),
           TEST_CASE(a_key_is_continued_only_if_it_is_the_same),
           TEST_CASE(csv_quotes_what_could_be_misread), TEST_CASE(csv_on_a_terminal_is_safe),
           TEST_CASE(json_strings_are_valid_for_any_bytes), TEST_CASE(what_is_not_known_is_null),
-          TEST_CASE(a_narrow_terminal_cuts_texts_not_numbers),
+          TEST_CASE(a_narrow_terminal_wraps_names_and_cuts_nothing),
           TEST_CASE(a_wrapped_column_goes_on_below_itself),
-          TEST_CASE(a_text_of_some_lines_is_cut_at_its_end), TEST_CASE(names_are_not_cut_alike),
-          TEST_CASE(a_number_stays_with_its_unit), TEST_CASE(a_site_keeps_the_line_of_the_program),
-          TEST_CASE(spare_columns_go_before_texts_are_stumps),
-          TEST_CASE(names_are_not_cut_until_they_are_alike), TEST_CASE(a_line_is_cut_in_its_middle),
-          TEST_CASE(lines_of_a_terminal_fit), TEST_CASE(a_record_is_read_downwards),
-          TEST_CASE(columns_nobody_knows_are_left_out), TEST_CASE(many_rows_stream),
-          TEST_CASE(a_report_is_taken_back), TEST_CASE(a_screen_has_so_many_lines),
-          TEST_CASE(memory_may_run_out_anywhere))
+          TEST_CASE(a_text_of_some_lines_is_cut_at_its_end),
+          TEST_CASE(commands_are_cut_unless_they_are_alike_then),
+          TEST_CASE(a_number_stays_with_its_unit), TEST_CASE(a_name_is_broken_between_its_parts),
+          TEST_CASE(spare_columns_go_before_texts_are_stumps), TEST_CASE(names_are_told_apart),
+          TEST_CASE(texts_stand_above_others_where_there_is_no_room),
+          TEST_CASE(a_line_is_cut_in_its_middle), TEST_CASE(lines_of_a_terminal_fit),
+          TEST_CASE(a_record_is_read_downwards), TEST_CASE(columns_nobody_knows_are_left_out),
+          TEST_CASE(many_rows_stream), TEST_CASE(a_report_is_taken_back),
+          TEST_CASE(a_screen_has_so_many_lines), TEST_CASE(memory_may_run_out_anywhere))

@@ -5,7 +5,8 @@
  * in the order of the columns; the format decides what becomes of them.
  *
  * table  Numbers as people read them, columns aligned. "-" is a value that is not known, with one
- * line below that says so. On a terminal, text is cut so that lines fit; never when piped. csv
+ * line below that says so. On a terminal, texts go on below themselves so that lines fit; never
+ * when piped. csv
  * Quoted as RFC 4180 says, lines end in LF, bytes and times are integers, an unknown value is empty
  * and an empty text is "". With more than one section each begins with "# KEY" after an empty line.
  * Warnings that change what the numbers mean come last, as "# ..." lines. A file and a pipe get the
@@ -54,14 +55,19 @@ enum emit_column_flag {
     EMIT_PROGRAMS = 1 << 0, /* csv and json only */
     EMIT_PEOPLE = 1 << 1,   /* tables only */
     EMIT_IF_KNOWN = 1 << 2, /* tables: left out when no row knows it */
-    EMIT_WRAP = 1 << 3,     /* tables: the last column, continued below itself instead of cut */
-    EMIT_MIDDLE = 1 << 4,   /* tables: when cut, beginning and end of the text stay; of a call site
-                               "A (a.py:1) > B (b.py:2)" the first call with its line */
-    EMIT_NONE = 1 << 5,     /* tables: NULL says that there is none, so the cell stays empty */
-    EMIT_SPARE = 1 << 6,    /* tables: left out, and that is said, before texts are cut to stumps */
-    EMIT_PAIR = 1 << 7,     /* tables: a spare column that goes when the next one goes */
-    EMIT_ROOMY = 1 << 8,    /* tables: of this text more has to stay than of others */
+    EMIT_WRAP = 1 << 3,     /* tables: takes as many lines as it needs, others EMIT_MOST_LINES */
+    EMIT_NAME = 1 << 4,    /* tables: says where: a call site "A (a.py:1) > B (b.py:2)", a module, a
+                              path; wrapped at the breaks of such names */
+    EMIT_NONE = 1 << 5,    /* tables: NULL says that there is none, so the cell stays empty */
+    EMIT_SPARE = 1 << 6,   /* tables: left out, and that is said, before texts are stumps */
+    EMIT_PAIR = 1 << 7,    /* tables: a spare column that goes when the next one goes */
+    EMIT_ROOMY = 1 << 8,   /* tables: of this text more has to be on a line than of others */
+    EMIT_COMMAND = 1 << 9, /* tables: of any length, so cut in its middle to one line */
+    EMIT_ABOVE = 1 << 10,  /* tables: without room it stands above the text of the next column */
+    EMIT_MIDDLE = EMIT_NAME /* its name in peak_page.c */
 };
+
+enum { EMIT_MOST_LINES = 12 /* of a cell; a longer text is cut in its middle */ };
 
 struct emit_column {
     const char *key;    /* csv and json: the column of the view; NULL with EMIT_PEOPLE */
@@ -83,13 +89,26 @@ struct emit_cell {
     bool number;
 };
 
+/* A column of a table. least <= width <= whole once the widths are settled, unless the terminal is
+ * too narrow for that. */
 struct emit_layout {
     unsigned width;
-    unsigned whole; /* of the widest text */
+    unsigned cells; /* of the widest cell; with the header: */
+    unsigned whole;
+    unsigned least; /* of the longest piece that is not broken, in cells and header */
     bool shown;
     bool known;   /* some row has a value */
     bool numbers; /* no row has a text */
-    bool wraps;   /* its texts are alike when they are cut */
+    bool wraps;   /* commands that are alike when they are cut */
+    bool brief;   /* bytes as "78.0M" */
+    bool several; /* cells have lines, see EMIT_ABOVE */
+    bool above;   /* not shown: its cells are the first lines of those of column `into` */
+    size_t into;
+    char header[80]; /* of several in one */
+    /* While a row is written: what is left of the cell, which begins after so many lines. */
+    const char *rest;
+    size_t left;
+    unsigned after;
 };
 
 struct emit {

@@ -1,6 +1,7 @@
 /*
  * Text that is longer than there is room for: cut in its middle or at its end, or wrapped; and
- * whether the names of a column are still told apart when they are cut.
+ * whether the texts of a column are still told apart when they are cut. Names are wrapped in
+ * emit_name.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@ void emit_pad(struct buf *out, unsigned n)
 
 /* ---- one line ---- */
 
-/* Cut in the middle, a call keeps its function and its line number. */
+/* Cut in the middle, a command keeps its program and its last arguments. */
 static void put_cut(struct buf *out, const char *text, size_t bytes, unsigned width, bool middle)
 {
     unsigned room = width - 3, whole = emit_columns_of(text, bytes);
@@ -30,36 +31,10 @@ static void put_cut(struct buf *out, const char *text, size_t bytes, unsigned wi
     buf_add(out, text + skip, bytes - skip);
 }
 
-/* A call site, "A (a.py:1) > B (b.py:2)": the library's file goes first, then its function, and the
- * program's own line is the last to be touched. False if the text is none. */
-static bool put_cut_site(struct buf *out, const char *text, size_t bytes, unsigned width)
-{
-    static const char inner[] = " > ", more[] = " > ...";
-    const char *end = bytes && text[bytes - 1] == ')' ? memmem(text, bytes, inner, 3) : NULL;
-    if (!end)
-        return false;
-    size_t head = (size_t)(end - text), called = bytes;
-    while (called > head && memcmp(text + called - 1, " (", 2) != 0)
-        called--;
-    if (called > head + 3 && emit_columns_of(text, called - 1) <= width) {
-        buf_add(out, text, called - 1);
-        return true;
-    }
-    unsigned columns = emit_columns_of(text, head);
-    if (columns <= width)
-        buf_add(out, text, head);
-    else
-        put_cut(out, text, head, width, true);
-    if (columns + sizeof more - 1 <= width)
-        buf_text(out, more);
-    return true;
-}
-
 void emit_put_shorter(struct buf *out, const char *text, size_t bytes, unsigned width,
                       unsigned flags)
 {
-    if (!(flags & EMIT_MIDDLE) || !put_cut_site(out, text, bytes, width))
-        put_cut(out, text, bytes, width, flags & EMIT_MIDDLE);
+    put_cut(out, text, bytes, width, flags & (EMIT_COMMAND | EMIT_NAME));
 }
 
 void emit_put_cut(struct buf *out, const char *text, unsigned width)
@@ -84,12 +59,12 @@ static bool is_before_unit(const char *text, size_t bytes, size_t at)
     const char *unit = text + at + 1;
     if (!at || text[at - 1] < '0' || text[at - 1] > '9' || !left)
         return false;
-    return *unit == 'B' || (left > 1 && strchr("KMGT", *unit) && unit[1] == 'i');
+    return *unit == 'B' || *unit == '%' || (left > 1 && strchr("KMGT", *unit) && unit[1] == 'i');
 }
 
 /* The longest beginning that ends at a blank and fits; where none does, that which ends behind a
- * bracket or a comma of code, or what fits. */
-static size_t wrap_at(const char *text, size_t bytes, unsigned width)
+ * bracket, a comma or a dot of code, or what fits. */
+size_t emit_wrap_at(const char *text, size_t bytes, unsigned width)
 {
     size_t fits = emit_fit(text, bytes, width);
     if (fits == bytes)
@@ -100,6 +75,9 @@ static size_t wrap_at(const char *text, size_t bytes, unsigned width)
     for (size_t at = fits; at > fits / 3; at--)
         if ((text[at - 1] == '(' && text[at] != ')') || text[at - 1] == ',')
             return at;
+    for (size_t at = fits; at > fits / 3; at--)
+        if (text[at - 1] == '.' && text[at] > ' ')
+            return at;
     return fits ? fits : 1;
 }
 
@@ -107,7 +85,7 @@ void emit_put_wrapped(struct buf *out, const char *text, size_t bytes, unsigned 
                       unsigned indent)
 {
     for (;;) {
-        size_t n = width ? wrap_at(text, bytes, width) : bytes;
+        size_t n = width ? emit_wrap_at(text, bytes, width) : bytes;
         buf_add(out, text, n);
         text += n;
         bytes -= n;
@@ -141,7 +119,7 @@ void emit_put_cut_lines(struct buf *out, const char *text, unsigned width, unsig
     if (!width || whole <= width)
         lines = 0; /* all of it */
     for (; lines > 1 && bytes; lines--) {
-        size_t n = wrap_at(rest, bytes, width);
+        size_t n = emit_wrap_at(rest, bytes, width);
         while (n < bytes && rest[n] == ' ')
             n++;
         rest += n;
@@ -156,7 +134,7 @@ void emit_put_cut_lines(struct buf *out, const char *text, unsigned width, unsig
     buf_clear(&safe);
 }
 
-/* ---- names ---- */
+/* ---- alike ---- */
 
 struct shown_name { /* as a row has it, and what is left of it */
     const char *text;

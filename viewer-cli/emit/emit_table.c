@@ -2,10 +2,8 @@
  * The emitter's format for people.
  *
  * Rows are kept until the section ends or SETTLE_ROWS of them are there; then the widths of the
- * columns are settled and rows go out as they come. On a terminal spare columns give way first, the
- * last one first, as long as some text would be cut below what can be read of it; then the
- * widest texts, never below LEAST_TEXT; numbers are never cut. A wrapped last column takes what is
- * left.
+ * columns are settled (emit_widths.c) and rows go out as they come. A row takes as many lines as
+ * its highest cell; numbers are never broken or cut.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,25 +13,7 @@
 #include "human.h"
 #include "mem.h"
 
-enum {
-    SETTLE_ROWS = 2000,
-    LEAST_TEXT = 8,
-    READABLE_TEXT = 18,
-    READABLE_SITE = 30,
-    READABLE_CODE = 56, /* of a wrapped text, before it is broken inside of names */
-    LEAST_WRAP = 24,
-    GAP = 2
-};
-
-static const char *header_of(const struct emit_column *column)
-{
-    return column->header ? column->header : column->key;
-}
-
-static unsigned header_width(const struct emit_column *column)
-{
-    return emit_columns_of(header_of(column), strlen(header_of(column)));
-}
+enum { SETTLE_ROWS = 2000 };
 
 void emit_table_open(struct emit *emit, const char *title)
 {
@@ -52,32 +32,19 @@ void emit_table_open(struct emit *emit, const char *title)
     }
     for (size_t i = 0; i < emit->column_count; i++) {
         const struct emit_column *column = &emit->columns[i];
-        emit->layout[i] = (struct emit_layout){
-            .width = header_width(column),
-            .numbers = column->kind != EMIT_TEXT,
-        };
+        emit->layout[i] = (struct emit_layout){.numbers = column->kind != EMIT_TEXT};
     }
 }
 
 /* ---- one cell ---- */
-
-/* "78.0 MiB" as "78.0M", "12 B" as "12". */
-static const char *short_bytes(char text[HUMAN_MAX], int64_t value)
-{
-    char *space = strchr(human_bytes(text, value), ' ');
-    if (space) {
-        space[0] = space[1] == 'B' ? '\0' : space[1];
-        space[1] = '\0';
-    }
-    return text;
-}
 
 static void put_int(struct buf *out, enum emit_kind kind, int64_t value)
 {
     char text[HUMAN_MAX];
     switch (kind) {
     case EMIT_SHORT:
-        buf_text(out, short_bytes(text, value));
+        human_bytes(text, value);
+        buf_add(out, text, emit_make_brief(text, strlen(text)));
         return;
     case EMIT_BYTES:
         buf_text(out, human_bytes(text, value));
@@ -145,182 +112,107 @@ void emit_table_value(struct emit *emit, const struct emit_value *value)
         cell->width = cell->bytes;
     layout->known = layout->known || !cell->null;
     layout->numbers = layout->numbers && value->kind != VALUE_TEXT;
-    if (!emit->fixed && cell->width > layout->width)
-        layout->width = cell->width;
-}
-
-/* ---- widths ---- */
-
-static bool gives_way(const struct emit *emit, size_t i)
-{
-    const struct emit_layout *layout = &emit->layout[i];
-    return layout->shown && !layout->numbers && layout->width > LEAST_TEXT &&
-           layout->width > header_width(&emit->columns[i]);
-}
-
-/* A text of this many columns can still be read. */
-static unsigned readable(const struct emit *emit, size_t i)
-{
-    unsigned flags = emit->columns[i].flags;
-    if (!(flags & EMIT_ROOMY))
-        return READABLE_TEXT;
-    return flags & EMIT_WRAP ? READABLE_CODE : READABLE_SITE;
-}
-
-static int slack(const struct emit *emit, size_t i)
-{
-    return (int)emit->layout[i].width - (int)readable(emit, i);
-}
-
-static void shrink(struct emit *emit, unsigned excess, size_t last)
-{
-    struct emit_layout *tail = &emit->layout[last];
-    if (emit->columns[last].flags & EMIT_WRAP && tail->width > LEAST_WRAP) {
-        unsigned most = tail->width - LEAST_WRAP;
-        unsigned take = most < excess ? most : excess;
-        tail->width -= take;
-        excess -= take;
+    if (layout->brief && value->kind != VALUE_TEXT && value->kind != VALUE_NULL &&
+        emit->text.data) {
+        cell->bytes = cell->width =
+            (uint32_t)emit_make_brief(emit->text.data + cell->text, cell->bytes);
+        emit->text.count = cell->text + cell->bytes;
     }
-    while (excess > 0) {
-        size_t widest = emit->column_count;
-        for (size_t i = 0; i < emit->column_count; i++) {
-            if (!gives_way(emit, i))
-                continue;
-            if (widest == emit->column_count || slack(emit, i) > slack(emit, widest))
-                widest = i;
-        }
-        if (widest == emit->column_count)
-            return;
-        emit->layout[widest].width--;
-        excess--;
-    }
-}
-
-/* Width of the line; with `least`, when texts are as short as they can be and still be read. */
-static unsigned total_width(const struct emit *emit, bool least)
-{
-    unsigned total = 0;
-    for (size_t i = 0; i < emit->column_count; i++) {
-        const struct emit_layout *layout = &emit->layout[i];
-        bool shorter = least && gives_way(emit, i) && layout->width > readable(emit, i);
-        if (layout->shown)
-            total += (shorter ? readable(emit, i) : layout->width) + (total ? GAP : 0);
-    }
-    return total;
-}
-
-static void spare(struct emit *emit, size_t i)
-{
-    char line[64];
-    snprintf(line, sizeof line, "\n%.60s\n", header_of(&emit->columns[i]));
-    emit->layout[i].shown = false;
-    if (!strstr(buf_string(&emit->spared), line))
-        buf_text(&emit->spared, line);
-}
-
-/* The last one that can be left out goes, with the one that it is a pair with. */
-static bool spare_one(struct emit *emit)
-{
-    for (size_t i = emit->column_count; i-- > 0;)
-        if (emit->layout[i].shown && emit->columns[i].flags & EMIT_SPARE) {
-            spare(emit, i);
-            if (i > 0 && emit->columns[i - 1].flags & EMIT_PAIR)
-                spare(emit, i - 1);
-            return true;
-        }
-    return false;
-}
-
-static void fit_width(struct emit *emit, size_t last)
-{
-    for (size_t i = 0; i < emit->column_count; i++)
-        emit->layout[i].width = emit->layout[i].whole;
-    unsigned total = total_width(emit, false);
-    if (total > emit->width)
-        shrink(emit, total - emit->width, last);
-}
-
-/* Names of a column that are not the same, and would be once they are cut, have more room: that of
- * columns that can be left out; then the last column goes on below itself, and another one is as
- * wide as they need. */
-static void keep_apart(struct emit *emit, size_t i, size_t last)
-{
-    struct emit_layout *layout = &emit->layout[i];
-    if (!layout->shown || !(emit->columns[i].flags & EMIT_MIDDLE))
-        return;
-    while (layout->width < layout->whole && emit_is_cut_alike(emit, i)) {
-        if (i == last) {
-            layout->wraps = true;
-            return;
-        }
-        if (spare_one(emit))
-            fit_width(emit, last);
-        else
-            layout->width++;
-    }
-}
-
-static void settle(struct emit *emit)
-{
-    size_t last = 0;
-    for (size_t i = 0; i < emit->column_count; i++) {
-        struct emit_layout *layout = &emit->layout[i];
-        unsigned flags = emit->columns[i].flags;
-        layout->whole = layout->width;
-        layout->wraps = false;
-        layout->shown = !(flags & EMIT_PROGRAMS) && (layout->known || !(flags & EMIT_IF_KNOWN));
-        last = layout->shown ? i : last;
-    }
-    if (!emit->width)
-        return;
-    while (total_width(emit, true) > emit->width && spare_one(emit))
-        ;
-    fit_width(emit, last);
-    for (size_t i = 0; i <= last && emit->style == EMIT_ROWS && !emit->out.broken; i++)
-        keep_apart(emit, i, last);
+    if (!emit->fixed && cell->width > layout->cells)
+        layout->cells = cell->width;
 }
 
 /* ---- lines ---- */
 
-/* What a line has still to pad before its next column: nothing stands at the end of a line. */
-struct line {
-    unsigned column; /* where the next cell begins */
-    unsigned blanks;
-};
-
-static void put_cell(struct emit *emit, struct line *line, size_t i, const char *text, size_t bytes,
-                     unsigned width)
+/* Only a row of several lines is broken: one that a terminal has no room for, and of a text. */
+static bool goes_on(const struct emit *emit, size_t i)
 {
-    const struct emit_layout *layout = &emit->layout[i];
-    unsigned flags = emit->columns[i].flags;
-    if (line->column)
-        line->blanks += GAP, line->column += GAP;
-    unsigned room = layout->width > width ? layout->width - width : 0;
-    if (bytes) {
-        emit_pad(&emit->out, line->blanks + (layout->numbers ? room : 0));
-        line->blanks = layout->numbers ? 0 : room;
-        if (width <= layout->width || !emit->width || layout->numbers)
-            buf_add(&emit->out, text, bytes);
-        else if (flags & EMIT_WRAP || layout->wraps)
-            emit_put_wrapped(&emit->out, text, bytes, layout->width, line->column);
-        else
-            emit_put_shorter(&emit->out, text, bytes, layout->width, flags);
-    } else {
-        line->blanks += layout->width;
-    }
-    line->column += layout->width;
+    const struct emit_column *column = &emit->columns[i];
+    return !emit->layout[i].numbers && (emit->layout[i].wraps || (column->kind == EMIT_TEXT &&
+                                                                  !(column->flags & EMIT_COMMAND)));
 }
 
+/* The next line of a cell, into its column; what is before it is still to be padded. */
+static void put_part(struct emit *emit, size_t i, unsigned *blanks, bool header)
+{
+    struct emit_layout *layout = &emit->layout[i];
+    const char *text = layout->rest;
+    size_t bytes = layout->after ? 0 : layout->left, n = bytes;
+    layout->after -= layout->after > 0;
+    unsigned columns = emit_columns_of(text, n);
+    bool several = n && memchr(text, '\n', n);
+    if (several || (emit->width && columns > layout->width && (header || goes_on(emit, i)))) {
+        n = emit_line_of(header ? &(struct emit_column){0} : &emit->columns[i], text, bytes,
+                         layout->width);
+        columns = emit_columns_of(text, n);
+    }
+    bool cut = emit->width && columns > layout->width && !layout->numbers && !header;
+    columns = cut ? layout->width : columns;
+    unsigned room = layout->width > columns ? layout->width - columns : 0;
+    if (!n) {
+        *blanks += layout->width;
+        return;
+    }
+    emit_pad(&emit->out, *blanks + (layout->numbers ? room : 0));
+    *blanks = layout->numbers ? 0 : room;
+    if (cut)
+        emit_put_shorter(&emit->out, text, n, layout->width, emit->columns[i].flags);
+    else
+        buf_add(&emit->out, text, n);
+    while (n < bytes && (text[n] == ' ' || text[n] == '\n'))
+        n++;
+    layout->rest += n;
+    layout->left -= n;
+}
+
+static bool is_over(const struct emit *emit)
+{
+    for (size_t i = 0; i < emit->column_count; i++)
+        if (emit->layout[i].shown && emit->layout[i].left)
+            return false;
+    return true;
+}
+
+/* All lines of a row: nothing stands at the end of one. */
+static void put_lines(struct emit *emit, bool header)
+{
+    const char *before = header && emit->colour ? "\033[4m" : "";
+    const char *behind = header && emit->colour ? "\033[0m\n" : "\n";
+    do {
+        unsigned blanks = 0, shown = 0;
+        buf_text(&emit->out, before);
+        for (size_t i = 0; i < emit->column_count; i++) {
+            if (!emit->layout[i].shown)
+                continue;
+            blanks += shown++ ? EMIT_GAP : 0;
+            put_part(emit, i, &blanks, header);
+        }
+        buf_text(&emit->out, behind);
+    } while (!is_over(emit));
+}
+
+static unsigned header_lines(const struct emit *emit, size_t i)
+{
+    const char *text = emit_header(emit, i);
+    return emit->width
+               ? emit_lines_of(&(struct emit_column){0}, text, strlen(text), emit->layout[i].width)
+               : 1;
+}
+
+/* Headers end on one line. */
 static void put_header(struct emit *emit)
 {
-    struct line line = {0};
-    buf_text(&emit->out, emit->colour ? "\033[4m" : "");
+    unsigned most = 1;
+    for (size_t i = 0; i < emit->column_count; i++)
+        if (emit->layout[i].shown && header_lines(emit, i) > most)
+            most = header_lines(emit, i);
     for (size_t i = 0; i < emit->column_count; i++) {
-        const char *header = header_of(&emit->columns[i]);
-        if (emit->layout[i].shown)
-            put_cell(emit, &line, i, header, strlen(header), header_width(&emit->columns[i]));
+        struct emit_layout *layout = &emit->layout[i];
+        layout->rest = emit_header(emit, i);
+        layout->left = strlen(layout->rest);
+        layout->after = layout->shown ? most - header_lines(emit, i) : 0;
     }
-    buf_text(&emit->out, emit->colour ? "\033[0m\n" : "\n");
+    put_lines(emit, true);
 }
 
 static void note_unknown(struct emit *emit, const struct emit_cell *cell, size_t i)
@@ -329,35 +221,57 @@ static void note_unknown(struct emit *emit, const struct emit_cell *cell, size_t
         emit->unknown = true;
 }
 
+/* Of a text that would take too many lines, beginning and end. */
+static void shorten(struct emit *emit, size_t i, struct buf *shorter)
+{
+    struct emit_layout *layout = &emit->layout[i];
+    unsigned most = layout->width * (EMIT_MOST_LINES - 1);
+    if (!emit->width || emit->columns[i].flags & EMIT_WRAP || !goes_on(emit, i) ||
+        emit_columns_of(layout->rest, layout->left) <= most)
+        return;
+    shorter->count = 0;
+    emit_put_shorter(shorter, layout->rest, layout->left, most, EMIT_NAME);
+    layout->rest = buf_string(shorter);
+    layout->left = shorter->count;
+}
+
 static void put_row(struct emit *emit, const struct emit_cell *cells)
 {
-    struct line line = {0};
-    for (size_t i = 0; i < emit->column_count; i++) {
-        if (!emit->layout[i].shown)
-            continue;
+    struct buf *shorter = mem_alloc(emit->column_count + 1, sizeof *shorter);
+    emit->out.broken = emit->out.broken || !shorter;
+    for (size_t i = 0; i < emit->column_count && shorter; i++) {
+        struct emit_layout *layout = &emit->layout[i];
+        layout->rest = buf_string(&emit->text) + cells[i].text;
+        layout->left = cells[i].bytes;
+        layout->after = 0;
         note_unknown(emit, &cells[i], i);
-        put_cell(emit, &line, i, buf_string(&emit->text) + cells[i].text, cells[i].bytes,
-                 cells[i].width);
+        shorten(emit, i, &shorter[i]);
     }
-    buf_text(&emit->out, "\n");
+    put_lines(emit, false);
+    for (size_t i = 0; i < emit->column_count && shorter; i++) {
+        emit->out.broken = emit->out.broken || shorter[i].broken;
+        buf_clear(&shorter[i]);
+    }
+    mem_free(shorter);
 }
 
 static void put_record(struct emit *emit, const struct emit_cell *cells)
 {
     unsigned label = 0;
     for (size_t i = 0; i < emit->column_count; i++)
-        if (cells[i].bytes && header_width(&emit->columns[i]) > label)
-            label = header_width(&emit->columns[i]);
+        if (cells[i].bytes && emit_header_width(emit, i) > label)
+            label = emit_header_width(emit, i);
     for (size_t i = 0; i < emit->column_count; i++) {
-        const char *header = header_of(&emit->columns[i]);
+        const char *header = emit_header(emit, i);
         if (!cells[i].bytes || emit->columns[i].flags & EMIT_PROGRAMS)
             continue;
         note_unknown(emit, &cells[i], i);
         buf_text(&emit->out, header);
-        emit_pad(&emit->out, label - header_width(&emit->columns[i]) + GAP);
-        unsigned room = emit->width > label + GAP + LEAST_TEXT ? emit->width - label - GAP : 0;
+        emit_pad(&emit->out, label - emit_header_width(emit, i) + EMIT_GAP);
+        unsigned room =
+            emit->width > label + EMIT_GAP + EMIT_LEAST_TEXT ? emit->width - label - EMIT_GAP : 0;
         emit_put_wrapped(&emit->out, buf_string(&emit->text) + cells[i].text, cells[i].bytes, room,
-                         label + GAP);
+                         label + EMIT_GAP);
         buf_text(&emit->out, "\n");
     }
 }
@@ -379,7 +293,7 @@ static void put_rows(struct emit *emit)
 
 static void fix(struct emit *emit)
 {
-    settle(emit);
+    emit_settle(emit);
     if (emit->style == EMIT_ROWS)
         put_header(emit);
     emit->fixed = true;
@@ -391,6 +305,8 @@ void emit_table_row(struct emit *emit)
         return;
     if (!emit->fixed && emit->rows >= SETTLE_ROWS)
         fix(emit);
+    else if (emit->fixed)
+        emit_join_row(emit, emit->cells);
     if (emit->fixed)
         put_rows(emit);
 }

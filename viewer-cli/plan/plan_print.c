@@ -81,7 +81,7 @@ static const struct emit_column law_columns[] = {
     {"bytes", NULL, EMIT_BYTES, 0},
     {"blocks", NULL, EMIT_COUNT, 0},
     {"law", "grows", EMIT_TEXT, 0},
-    {"site", "call site", EMIT_TEXT, EMIT_MIDDLE | EMIT_NONE},
+    {"site", "call site", EMIT_TEXT, EMIT_NAME | EMIT_NONE},
 };
 
 static void put_laws_of(struct print *print, const struct plan_answer *answer)

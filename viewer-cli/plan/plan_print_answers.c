@@ -54,7 +54,7 @@ static const struct emit_column answer_columns[] = {
     {"needed_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "peak in", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE | EMIT_MIDDLE | EMIT_IF_KNOWN},
+    {NULL, "peak in", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE | EMIT_NAME | EMIT_IF_KNOWN},
     {"known_by", "known by", EMIT_TEXT, EMIT_NONE},
     {"recording", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"needs_at_least_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},

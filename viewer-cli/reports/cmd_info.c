@@ -183,7 +183,7 @@ static const struct emit_column node_columns[] = {
     {"meeting", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"meetings", NULL, EMIT_COUNT, EMIT_PROGRAMS},
     {"finished", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
-    {"file", NULL, EMIT_TEXT, EMIT_MIDDLE},
+    {"file", NULL, EMIT_TEXT, EMIT_NAME},
 };
 static const struct emit_column device_columns[] = {
     {"device", NULL, EMIT_TEXT, 0},

@@ -30,12 +30,12 @@ static const struct emit_column columns[] = {
     {"window", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {NULL, "in steps", EMIT_TEXT, EMIT_PEOPLE},
     {"sure", NULL, EMIT_TEXT, 0},
-    {"category", NULL, EMIT_TEXT, EMIT_SPARE},
+    {"category", "kind", EMIT_TEXT, EMIT_ABOVE},
     {"first_step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"last_step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "module", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE | EMIT_IF_KNOWN},
-    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
+    {NULL, "module", EMIT_TEXT, EMIT_PEOPLE | EMIT_NAME | EMIT_NONE | EMIT_IF_KNOWN | EMIT_ABOVE},
+    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_NAME},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"module", NULL, EMIT_TEXT, EMIT_PROGRAMS},
@@ -81,7 +81,7 @@ static const struct emit_column holder_columns[] = {
     {NULL, "per step", EMIT_BYTES, EMIT_PEOPLE},
     {NULL, "blocks", EMIT_COUNT, EMIT_PEOPLE},
     {NULL, "held by", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP},
-    {NULL, "what to do", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP | EMIT_IF_KNOWN},
+    {NULL, "advice", EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP | EMIT_IF_KNOWN},
 };
 
 static bool same_holder(const struct leak_site *one, const struct leak_site *other)

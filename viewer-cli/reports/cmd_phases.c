@@ -35,7 +35,7 @@ static const struct emit_column columns[] = {
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"step", NULL, EMIT_PLAIN, EMIT_NONE},
     {"phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "phase", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
+    {NULL, "phase", EMIT_TEXT, EMIT_PEOPLE | EMIT_NAME},
     {"allocated", NULL, EMIT_BYTES, 0},
     {"max_allocated", "max alloc", EMIT_BYTES, EMIT_SPARE},
     {"reserved", NULL, EMIT_BYTES, EMIT_IF_KNOWN},

@@ -51,7 +51,7 @@ static int put_rows(struct report *report, const char *key, const char *title,
 static const struct emit_column stack_columns[] = {
     {"depth", "#", EMIT_PLAIN, 0},
     {"function", NULL, EMIT_TEXT, 0},
-    {"file", NULL, EMIT_TEXT, EMIT_NONE | EMIT_MIDDLE},
+    {"file", NULL, EMIT_TEXT, EMIT_NONE | EMIT_NAME},
     {"line", NULL, EMIT_PLAIN, EMIT_NONE},
 };
 
@@ -283,7 +283,7 @@ static const char text_sql[] =
 static const struct emit_column other_columns[] = {
     {"site_id", "call site", EMIT_PLAIN, 0},
     {"bytes", "all", EMIT_BYTES, 0},
-    {"site", "call site", EMIT_TEXT, EMIT_MIDDLE},
+    {"site", "call site", EMIT_TEXT, EMIT_NAME},
 };
 
 static const char others_sql[] =

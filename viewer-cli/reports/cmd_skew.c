@@ -29,7 +29,7 @@ static const struct emit_column rank_columns[] = {
     {"peak", NULL, EMIT_BYTES, 0},
     {"beside_median", "beside the median", EMIT_DELTA, 0},
     {"step", NULL, EMIT_PLAIN, EMIT_NONE},
-    {"moment", "at", EMIT_TEXT, EMIT_MIDDLE},
+    {"moment", "at", EMIT_TEXT, EMIT_NAME},
 };
 
 /* People see all of them with --all. */
@@ -62,7 +62,7 @@ static void put_ranks(struct emit *emit, const struct skew_places *places)
     }
 
 static const struct emit_column phase_columns[] = {
-    {"phase", NULL, EMIT_TEXT, EMIT_MIDDLE},
+    {"phase", NULL, EMIT_TEXT, EMIT_NAME},
     {"step", NULL, EMIT_PLAIN, 0},
     {"ordinal", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"ranks", NULL, EMIT_COUNT, EMIT_PROGRAMS},
@@ -73,7 +73,7 @@ static const struct emit_column phase_columns[] = {
     {NULL, "rank", EMIT_PLAIN, EMIT_PEOPLE},
     {NULL, "slowest", EMIT_NS, EMIT_PEOPLE},
     {NULL, "rank", EMIT_PLAIN, EMIT_PEOPLE},
-    {NULL, "median", EMIT_NS, EMIT_PEOPLE | EMIT_SPARE},
+    {NULL, "median time", EMIT_NS, EMIT_PEOPLE},
     SPREAD("peak"),
     SPREAD("end"),
     SPREAD("ns"),

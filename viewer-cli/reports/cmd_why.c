@@ -113,7 +113,7 @@ static const struct emit_column category_columns[] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     AMOUNTS,
-    {"category", NULL, EMIT_TEXT, 0},
+    {"category", "kind", EMIT_TEXT, 0},
 };
 
 static const struct emit_column group_columns[] = {
@@ -121,10 +121,10 @@ static const struct emit_column group_columns[] = {
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     AMOUNTS,
     {NULL, "blocks", EMIT_TEXT, EMIT_PEOPLE},
-    {"category", NULL, EMIT_TEXT, 0},
+    {"category", "kind", EMIT_TEXT, EMIT_ABOVE},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "module", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE | EMIT_IF_KNOWN},
-    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE | EMIT_IF_KNOWN | EMIT_ROOMY},
+    {NULL, "module", EMIT_TEXT, EMIT_PEOPLE | EMIT_NAME | EMIT_NONE | EMIT_IF_KNOWN | EMIT_ABOVE},
+    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_NAME | EMIT_IF_KNOWN | EMIT_ROOMY},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"module", NULL, EMIT_TEXT, EMIT_PROGRAMS},

@@ -18,16 +18,16 @@
 static const struct emit_column category_columns[] = {
     DIFF_SCOPE,
     AMOUNTS,
-    {"category", NULL, EMIT_TEXT, 0},
+    {"category", "kind", EMIT_TEXT, 0},
 };
 
 static const struct emit_column group_columns[] = {
     DIFF_SCOPE,
     AMOUNTS,
     {NULL, "blocks", EMIT_TEXT, EMIT_PEOPLE},
-    {"category", NULL, EMIT_TEXT, 0},
+    {"category", "kind", EMIT_TEXT, EMIT_ABOVE},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE | EMIT_IF_KNOWN | EMIT_ROOMY},
+    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_NAME | EMIT_IF_KNOWN | EMIT_ROOMY},
     {"a_site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"b_site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"a_site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},

@@ -74,7 +74,7 @@ static const struct emit_column phase_columns[] = {
     {"a", "A", EMIT_BYTES, EMIT_NONE},
     {"b", "B", EMIT_BYTES, EMIT_NONE},
     {"step", NULL, EMIT_PLAIN, EMIT_NONE},
-    {"phase", NULL, EMIT_TEXT, EMIT_MIDDLE},
+    {"phase", NULL, EMIT_TEXT, EMIT_NAME},
     {"ordinal", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {NULL, "", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE | EMIT_IF_KNOWN},
     {"compared", NULL, EMIT_PLAIN, EMIT_PROGRAMS},

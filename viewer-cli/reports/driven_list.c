@@ -18,7 +18,7 @@ static const struct emit_column phase_columns[] = {
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"step", NULL, EMIT_PLAIN, EMIT_NONE},
     {"phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "phase", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
+    {NULL, "phase", EMIT_TEXT, EMIT_PEOPLE | EMIT_NAME},
     {"bytes", "from the driver", EMIT_BYTES, 0},
     {"phase_peak", "phase peak", EMIT_BYTES, 0},
     {"begin_ns", NULL, EMIT_NS, EMIT_PROGRAMS},

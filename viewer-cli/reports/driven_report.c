@@ -200,7 +200,7 @@ static const struct emit_column held_columns[] = {
     {"call", NULL, EMIT_TEXT, EMIT_NONE},
     {"kind", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {NULL, "as", EMIT_TEXT, EMIT_PEOPLE},
-    {"site", "call site", EMIT_TEXT, EMIT_NONE | EMIT_IF_KNOWN | EMIT_MIDDLE},
+    {"site", "call site", EMIT_TEXT, EMIT_NONE | EMIT_IF_KNOWN | EMIT_NAME},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
 };
 
@@ -306,7 +306,7 @@ static const struct emit_column group_columns[] = {
     {"call", NULL, EMIT_TEXT, EMIT_NONE},
     {"kind", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {NULL, "as", EMIT_TEXT, EMIT_PEOPLE},
-    {"site", "call site", EMIT_TEXT, EMIT_NONE | EMIT_IF_KNOWN | EMIT_MIDDLE},
+    {"site", "call site", EMIT_TEXT, EMIT_NONE | EMIT_IF_KNOWN | EMIT_NAME},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
 };
 

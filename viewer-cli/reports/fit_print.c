@@ -239,7 +239,7 @@ static const struct emit_column settings_columns[] = {
     {"retries", NULL, EMIT_COUNT, 0},
     {"segments", NULL, EMIT_COUNT, EMIT_PROGRAMS},
     {"settings", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "settings", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
+    {NULL, "settings", EMIT_TEXT, EMIT_PEOPLE | EMIT_NAME},
 };
 
 static void put_settings(const struct fit_part *part)
@@ -466,7 +466,7 @@ static const struct emit_column pin_columns[] = {
     {"blocks", NULL, EMIT_COUNT, 0},
     {"step", "allocated in step", EMIT_PLAIN, EMIT_NONE},
     {"phase", NULL, EMIT_TEXT, EMIT_NONE},
-    {"site", NULL, EMIT_TEXT, EMIT_IF_KNOWN | EMIT_MIDDLE},
+    {"site", NULL, EMIT_TEXT, EMIT_IF_KNOWN | EMIT_NAME},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
 };
 

@@ -249,7 +249,7 @@ static const struct emit_column pin_columns[] = {
     {"phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {NULL, "allocated in", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE | EMIT_SPARE},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
+    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_NAME},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"allocation", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
@@ -312,7 +312,7 @@ static const struct emit_column site_columns[] = {
     {"bytes", "of", EMIT_BYTES, 0},
     {"category", NULL, EMIT_TEXT, EMIT_SPARE},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
+    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_NAME},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
 };

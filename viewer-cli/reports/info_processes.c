@@ -66,7 +66,7 @@ static const struct emit_column process_columns[] = {
     {"rank", NULL, EMIT_PLAIN, EMIT_NONE | EMIT_IF_KNOWN},
     {"events", NULL, EMIT_COUNT, 0},
     {NULL, "ended", EMIT_TEXT, EMIT_PEOPLE},
-    {"argv", "program", EMIT_TEXT, EMIT_MIDDLE},
+    {"argv", "program", EMIT_TEXT, EMIT_COMMAND},
     {"origin", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"local_rank", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"world_size", NULL, EMIT_PLAIN, EMIT_PROGRAMS},

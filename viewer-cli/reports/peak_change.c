@@ -25,7 +25,7 @@ const struct emit_column peak_change_columns[PEAK_CHANGE_COLUMNS] = {
     {"after_blocks", NULL, EMIT_COUNT, EMIT_PROGRAMS},
     {"category", NULL, EMIT_TEXT, 0},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "site", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE | EMIT_IF_KNOWN},
+    {NULL, "site", EMIT_TEXT, EMIT_PEOPLE | EMIT_NAME | EMIT_IF_KNOWN},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
 };

@@ -10,7 +10,7 @@ static const struct emit_column running_columns[] = {
     {"stream", NULL, EMIT_PLAIN, 0},
     {"kind", NULL, EMIT_TEXT, 0},
     {"bytes", NULL, EMIT_BYTES, EMIT_NONE | EMIT_IF_KNOWN},
-    {"name", NULL, EMIT_TEXT, EMIT_NONE | EMIT_MIDDLE},
+    {"name", NULL, EMIT_TEXT, EMIT_NONE | EMIT_NAME},
 };
 
 int peak_running_read(struct db *db, struct peak_part *part)

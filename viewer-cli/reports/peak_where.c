@@ -168,7 +168,7 @@ static const struct emit_column birth_columns[] = {
     {"blocks", NULL, EMIT_COUNT, 0},
     {"step", NULL, EMIT_PLAIN, EMIT_NONE},
     {"phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "phase", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
+    {NULL, "phase", EMIT_TEXT, EMIT_PEOPLE | EMIT_NAME},
     {"kind", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"phase_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"phase_path", NULL, EMIT_TEXT, EMIT_PROGRAMS},
@@ -181,7 +181,7 @@ static const struct emit_column site_columns[] = {
     {"share", NULL, EMIT_RATIO, 0},
     {"blocks", NULL, EMIT_COUNT, 0},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "site", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE},
+    {NULL, "site", EMIT_TEXT, EMIT_PEOPLE | EMIT_NAME},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
 };

@@ -20,14 +20,14 @@ static const struct emit_column group_columns[] = {
     {"b_blocks", NULL, EMIT_COUNT, EMIT_PROGRAMS},
     {"category", "kind", EMIT_TEXT, 0},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_MIDDLE | EMIT_IF_KNOWN | EMIT_ROOMY},
+    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_NAME | EMIT_IF_KNOWN | EMIT_ROOMY},
 };
 
 static const struct emit_column module_columns[] = {
     {"change", "beyond", EMIT_DELTA, 0},
     {"a", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"b", NULL, EMIT_BYTES, EMIT_PROGRAMS},
-    {"module", NULL, EMIT_TEXT, 0},
+    {"module", NULL, EMIT_TEXT, EMIT_NAME},
 };
 
 static void put_group(struct emit *emit, const struct diff_group *group)
