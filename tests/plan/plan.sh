@@ -172,7 +172,7 @@ grep -q "of each try count" table && is "said" "not said" "steps of a program th
 room=$(((2 << 10) - $(sed -n 's/^of the memory \([0-9]*\) MiB.*CUDA context.*/\1/p' table)))
 is "$(sed -n '/^largest B/{n;p;}' table | awk '{ print $1, $2 }')" "$(most 22) $(($(most 22) + 1))" \
     "the row of a table"
-is "$(grep -c '^What fits$\|^Tried$' table)" 2 "headings"
+is "$(grep -c '^Values that fit$\|^Tried$' table)" 2 "headings"
 is "$(grep -c '^B=' table)" "$(grep -c '^tidemark: B=' err)" "rows of tries"
 grep -q "^B=$(most 22) *fits .* 0/forward *+[0-9.]* .* workspace, step (prog_plan.c" table ||
     is "$(cat table)" "+N MiB workspace, step (prog_plan.c)" "what grew, in a table"

@@ -125,7 +125,7 @@ TEST(nothing_is_reserved_yet)
     put_sections(db, &emit, 0, 5);
     const char *text = finish(&emit);
     CHECK(strstr(text, "nothing is free") != NULL);
-    CHECK(strstr(text, "Pinned by") == NULL && strstr(text, "If this block were freed") == NULL);
+    CHECK(strstr(text, "Pinned by") == NULL && strstr(text, "Blocks that pin memory") == NULL);
     db_close(db);
 }
 

@@ -63,7 +63,7 @@ enum emit_column_flag {
     EMIT_PAIR = 1 << 7,    /* tables: a spare column that goes when the next one goes */
     EMIT_ROOMY = 1 << 8,   /* tables: of this text more has to be on a line than of others */
     EMIT_COMMAND = 1 << 9, /* tables: of any length, so cut in its middle to one line */
-    EMIT_ABOVE = 1 << 10,  /* tables: without room it stands above the text of the next column */
+    EMIT_ABOVE = 1 << 10,  /* tables: without room it stands above the next name */
     EMIT_MIDDLE = EMIT_NAME /* its name in peak_page.c */
 };
 

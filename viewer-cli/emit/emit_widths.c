@@ -163,7 +163,7 @@ void emit_join_row(struct emit *emit, struct emit_cell *cells)
             join(emit, &cells[i], &cells[emit->layout[i].into]);
 }
 
-/* The last column that may stands above the next one that is shown. */
+/* The last column that may stands above the next name, or text, that is shown. */
 static bool join_one(struct emit *emit)
 {
     size_t into = emit->column_count;
@@ -184,7 +184,8 @@ static bool join_one(struct emit *emit)
             measure(emit, into);
             return true;
         }
-        if (layout->shown && emit->columns[i].kind == EMIT_TEXT)
+        if (layout->shown && emit->columns[i].kind == EMIT_TEXT &&
+            (emit->columns[i].flags & EMIT_NAME || into == emit->column_count))
             into = i;
     }
     return false;

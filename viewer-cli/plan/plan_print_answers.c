@@ -40,7 +40,7 @@ static const struct emit_column answer_columns[] = {
     {"memory_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {NULL, "memory", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {"context_bytes", NULL, EMIT_BYTES, EMIT_PROGRAMS},
-    {"values", "with", EMIT_TEXT, EMIT_IF_KNOWN},
+    {"values", "values", EMIT_TEXT, EMIT_IF_KNOWN},
     {"name", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"result", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {NULL, "result", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN | EMIT_NONE},
@@ -240,7 +240,8 @@ int print_answers(struct print *print)
     for (size_t i = 0; i < ANSWER_COLUMNS; i++)
         if (print->columns[i].key && strcmp(print->columns[i].key, "largest") == 0)
             print->columns[i].header = print->largest_heading;
-    emit_section(&print->emit, "plan", "What fits", EMIT_ROWS, print->columns, ANSWER_COLUMNS);
+    emit_section(&print->emit, "plan", "Values that fit", EMIT_ROWS, print->columns,
+                 ANSWER_COLUMNS);
     int err = put_rows(print);
     emit_close(&print->emit);
     return err;

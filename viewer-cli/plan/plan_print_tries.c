@@ -18,7 +18,7 @@ static const struct emit_column try_columns[] = {
     {"asked_bytes", "refused", EMIT_BYTES, EMIT_PROGRAMS},
     {"step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "in", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE},
+    {NULL, "moment", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE},
     {"grew_bytes", NULL, EMIT_DELTA, EMIT_PROGRAMS},
     {"grew_category", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"grew_site", NULL, EMIT_TEXT, EMIT_PROGRAMS},

@@ -262,11 +262,12 @@ static void note_all(struct emit *emit, const struct fit_part *part, unsigned *s
                         "other kernels; --reserve SIZE sets memory aside for them");
     else if (part->options->gpu && part->options->reserve == REPORT_ANY &&
              is_new(said, NOTE_NOT_IN))
-        emit_note(emit, "not in it: buffers of libraries and other processes; --reserve SIZE adds "
-                        "them");
+        emit_note(emit,
+                  "not counted: buffers of libraries and other processes; --reserve SIZE adds "
+                  "them");
     else if (fit_reserve(part) == 0 && !part->options->gpu && is_new(said, NOTE_NOT_IN))
         emit_note(emit,
-                  "not in it: context, libraries and other processes; --reserve SIZE adds them");
+                  "not counted: context, libraries and other processes; --reserve SIZE adds them");
 }
 
 static int read_highest(struct fit_part *part)
@@ -480,9 +481,10 @@ const struct command command_fit = {
     .most = 1,
     .description =
         "Replays the recorded requests and frees through PyTorch's allocation policy. First with "
-        "the recorded settings, to say how many addresses come out as recorded: so far the rest "
-        "can be believed. Then with less and less memory, for the smallest that survives; it is "
-        "the smallest that bisection found in steps of 2 MiB.\n"
+        "the recorded settings, to say how many addresses come out as recorded: the more, the "
+        "closer the other figures are to the run. Then with less and less memory: the smallest "
+        "memory is the least in which no request was refused, found by bisection in steps of "
+        "2 MiB.\n"
         "\n"
         "With --memory the exit status is 0 if the run fits, and 1 if it does not or if that "
         "depends on what a CPU recording does not have: memory of the CUDA context and of "

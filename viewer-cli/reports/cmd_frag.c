@@ -351,9 +351,9 @@ static const struct option option_table[] = {
     {"order", 0, OPT_CHOICE, offsetof(struct frag_options, order), "HOW",
      "segments by 'free', the bytes in their holes, or\nby 'size'; the largest first", orders, 0},
     {"over-time", 0, OPT_FLAG, offsetof(struct frag_options, over_time), NULL,
-     "instead: at the end of each phase", NULL, 0},
+     "fragmentation at the end of each phase instead", NULL, 0},
     {"oom", 0, OPT_FLAG, offsetof(struct frag_options, oom), NULL,
-     "instead: explain each allocation that failed", NULL, 0},
+     "each allocation that failed, explained, instead", NULL, 0},
     {0},
 };
 
@@ -372,10 +372,9 @@ const struct command command_frag = {
         "scattered the free bytes are, 1 - largest hole / free bytes; the parts of reserved; "
         "each segment size with its holes; the segments, those with most bytes in holes first, on "
         "a terminal with a picture; and pins: 'Pinned by' has for each call site the segments "
-        "that hold nothing but its blocks, and the other holes beside its blocks. 'If this block "
-        "were freed' has for single blocks the hole that freeing makes, or the whole segment, "
-        "which "
-        "could then go back to the device. 'age' is in steps.\n"
+        "that hold nothing but its blocks, and the other holes beside its blocks. 'Blocks "
+        "that pin memory' has for single blocks the hole that freeing makes, or the whole "
+        "segment, which could then go back to the device.\n"
         "\n"
         "A moment is a step (its highest point), a step and a phase (7/backward: the end of that "
         "phase), a time (@1.5s), 'peak' or 'end'. Default: the peak, of --steps where that option "

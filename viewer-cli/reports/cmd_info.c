@@ -169,7 +169,7 @@ struct plain {
 static const struct emit_column source_columns[] = {
     {"process", "id", EMIT_PLAIN, 0},
     {"live", NULL, EMIT_TEXT, EMIT_NONE},
-    {"why_not", "not live because", EMIT_TEXT, EMIT_NONE | EMIT_WRAP},
+    {"why_not", "reason not live", EMIT_TEXT, EMIT_NONE | EMIT_WRAP},
 };
 static const struct emit_column node_columns[] = {
     {"node", NULL, EMIT_PLAIN, 0},
@@ -215,12 +215,12 @@ static const struct emit_column gap_columns[] = {
     {"source", NULL, EMIT_TEXT, 0},
     {"begin_ns", "from", EMIT_NS, 0},
     {"end_ns", "to", EMIT_NS, EMIT_NONE},
-    {"why", NULL, EMIT_TEXT, EMIT_NONE | EMIT_WRAP},
+    {"why", "reason", EMIT_TEXT, EMIT_NONE | EMIT_WRAP},
 };
 static const struct emit_column sample_columns[] = {
     {"process", "id", EMIT_PLAIN, EMIT_NONE},
     {"device", NULL, EMIT_TEXT, EMIT_NONE},
-    {"what", NULL, EMIT_TEXT, 0},
+    {"what", "quantity", EMIT_TEXT, 0},
     {"n", "times", EMIT_COUNT, 0},
     {"first", NULL, EMIT_BYTES, 0},
     {"highest", NULL, EMIT_BYTES, 0},
@@ -235,7 +235,7 @@ static const struct emit_column trouble_columns[] = {
 };
 static const struct emit_column thinned_columns[] = {
     {"process", "id", EMIT_PLAIN, EMIT_NONE},
-    {"what", NULL, EMIT_TEXT, 0},
+    {"what", "kind of row", EMIT_TEXT, 0},
     {"n", "left out", EMIT_COUNT, 0},
     {"first_seq", "from seq", EMIT_PLAIN, 0},
     {"last_seq", "to seq", EMIT_PLAIN, 0},
@@ -244,8 +244,8 @@ static const struct emit_column thinned_columns[] = {
 };
 static const struct emit_column overhead_columns[] = {
     {"process", "id", EMIT_PLAIN, EMIT_PROGRAMS},
-    {NULL, "of", EMIT_TEXT, EMIT_PEOPLE},
-    {"what", NULL, EMIT_TEXT, 0},
+    {NULL, "part", EMIT_TEXT, EMIT_PEOPLE},
+    {"what", "measure", EMIT_TEXT, 0},
     {"value", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"unit", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {NULL, "value", EMIT_TEXT, EMIT_PEOPLE},

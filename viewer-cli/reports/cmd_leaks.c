@@ -182,7 +182,7 @@ static int put_scope(struct report *report, const struct report_scope *scope,
     if (err == 0 && leaks.window) {
         *any = true;
         if (report->emit.format == EMIT_TABLE)
-            report_heading(report, "Left by the steps", scope);
+            report_heading(report, "Blocks left by steps", scope);
         put_sites(&report->emit, scope, &leaks, options);
     }
     leaks_clear(&leaks);
@@ -263,7 +263,8 @@ const struct command command_leaks = {
         "first steps make gradients, optimizer states and "
         "caches, which stay, so they do not count; the last ones have not had the time.\n"
         "\n"
-        "The surest come first. 'sure': left in nine of ten steps and more, of at least five; "
+        "Call sites with most evidence come first. 'sure': left in nine of ten steps and more, of "
+        "at least five; "
         "'likely': in half of them; "
         "'perhaps': less often, or the run is too short to judge.",
     .examples =

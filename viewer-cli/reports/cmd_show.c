@@ -78,11 +78,11 @@ static const struct emit_column block_columns[] = {
     {"stream", NULL, EMIT_PLAIN, EMIT_IF_KNOWN},
     {"pool", NULL, EMIT_PLAIN, EMIT_IF_KNOWN},
     {"segment", NULL, EMIT_PLAIN, EMIT_IF_KNOWN},
-    {"category", NULL, EMIT_TEXT, 0},
-    {"rule", "because of", EMIT_TEXT, EMIT_IF_KNOWN},
+    {"category", "kind", EMIT_TEXT, 0},
+    {"rule", "rule", EMIT_TEXT, EMIT_IF_KNOWN},
     {"tag", NULL, EMIT_TEXT, EMIT_IF_KNOWN},
     {"module", NULL, EMIT_TEXT, EMIT_IF_KNOWN},
-    {"class", "its class", EMIT_TEXT, EMIT_IF_KNOWN},
+    {"class", "class", EMIT_TEXT, EMIT_IF_KNOWN},
     {"alloc_ns", "allocated at", EMIT_NS, 0},
     {"step", "in step", EMIT_PLAIN, EMIT_IF_KNOWN},
     {"phase", "in phase", EMIT_TEXT, EMIT_IF_KNOWN},
@@ -91,7 +91,7 @@ static const struct emit_column block_columns[] = {
     {"freed_step", "freed in step", EMIT_PLAIN, EMIT_IF_KNOWN},
     {"freed_phase", "freed in phase", EMIT_TEXT, EMIT_IF_KNOWN},
     {"life_ns", "live for", EMIT_NS, EMIT_IF_KNOWN},
-    {"site_id", "call site", EMIT_PLAIN, EMIT_IF_KNOWN},
+    {"site_id", "call site id", EMIT_PLAIN, EMIT_IF_KNOWN},
     {"site", "call site", EMIT_TEXT, EMIT_IF_KNOWN},
 };
 
@@ -119,22 +119,22 @@ static int put_block(struct report *report, int64_t block)
 /* ---- a call site ---- */
 
 static const struct emit_column site_columns[] = {
-    {"site_id", "call site", EMIT_PLAIN, 0},
+    {"site_id", "call site id", EMIT_PLAIN, 0},
     {"site", "call site", EMIT_TEXT, EMIT_NONE},
     {"processes", NULL, EMIT_COUNT, 0},
     {"blocks", NULL, EMIT_COUNT, 0},
     {"bytes", "bytes of all", EMIT_BYTES, 0},
     {"smallest", NULL, EMIT_BYTES, 0},
     {"largest", NULL, EMIT_BYTES, 0},
-    {"living_blocks", "live at the end", EMIT_COUNT, 0},
-    {"living_bytes", "with", EMIT_BYTES, 0},
+    {"living_blocks", "blocks live at the end", EMIT_COUNT, 0},
+    {"living_bytes", "bytes live at the end", EMIT_BYTES, 0},
     {"first_ns", "first allocated", EMIT_NS, 0},
     {"last_ns", "last allocated", EMIT_NS, 0},
     {"shortest_ns", "shortest life", EMIT_NS, EMIT_IF_KNOWN},
     {"longest_ns", "longest life", EMIT_NS, EMIT_IF_KNOWN},
     {"largest_block", "largest block", EMIT_PLAIN, 0},
-    {"category", "kind of largest", EMIT_TEXT, 0},
-    {"tag", "with the tag", EMIT_TEXT, EMIT_IF_KNOWN},
+    {"category", "kind of largest block", EMIT_TEXT, 0},
+    {"tag", "tag", EMIT_TEXT, EMIT_IF_KNOWN},
 };
 
 static const char site_sql[] =
@@ -281,7 +281,7 @@ static const char text_sql[] =
     " GROUP BY a.site ORDER BY 2 DESC, 1 LIMIT ?2";
 
 static const struct emit_column other_columns[] = {
-    {"site_id", "call site", EMIT_PLAIN, 0},
+    {"site_id", "call site id", EMIT_PLAIN, 0},
     {"bytes", "all", EMIT_BYTES, 0},
     {"site", "call site", EMIT_TEXT, EMIT_NAME},
 };

@@ -269,9 +269,8 @@ static int put_beside_median(struct report *report, const struct skew_places *pl
     const struct skew_spread *spread = &places->spread;
     size_t rank = lowest ? spread->least.rank : spread->most.rank, middle = spread->median.rank;
     char title[400], text[128], median[128];
-    snprintf(title, sizeof title, "What %s%s %s, at their peaks",
-             skew_rank_text(text, places, rank),
-             lowest ? ", the lowest, holds beside" : " holds beyond",
+    snprintf(title, sizeof title, "Memory of %s%s %s, at their peaks",
+             skew_rank_text(text, places, rank), lowest ? ", the lowest, beside" : " beyond",
              skew_rank_text(median, places, middle));
     const struct skew_sides sides = {
         .reports = {report, report},

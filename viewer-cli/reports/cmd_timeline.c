@@ -233,7 +233,7 @@ static const struct emit_column category_columns[] = {
     {"device", NULL, EMIT_TEXT, 0},
     {"at_ns", "until", EMIT_NS, 0},
     {"from_ns", "from", EMIT_NS, 0},
-    {"category", NULL, EMIT_TEXT, 0},
+    {"category", "kind", EMIT_TEXT, 0},
     {"bytes", NULL, EMIT_BYTES, 0},
     {"max_allocated", "max alloc", EMIT_BYTES, 0},
 };

@@ -213,7 +213,7 @@ static const struct emit_column segment_columns[] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"change", NULL, EMIT_DELTA, 0},
-    {"size", "segments of", EMIT_BYTES, 0},
+    {"size", "segment size", EMIT_BYTES, 0},
     {"before", NULL, EMIT_COUNT, 0},
     {"after", NULL, EMIT_COUNT, 0},
 };

@@ -461,12 +461,12 @@ static void put_cards(const struct fit_part *part)
 static const struct emit_column pin_columns[] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {"free_bytes", "free beside them", EMIT_BYTES, 0},
-    {"bytes", NULL, EMIT_BYTES, 0},
+    {"free_bytes", "free beside blocks", EMIT_BYTES, 0},
+    {"bytes", "of blocks", EMIT_BYTES, 0},
     {"blocks", NULL, EMIT_COUNT, 0},
     {"step", "allocated in step", EMIT_PLAIN, EMIT_NONE},
     {"phase", NULL, EMIT_TEXT, EMIT_NONE},
-    {"site", NULL, EMIT_TEXT, EMIT_IF_KNOWN | EMIT_NAME},
+    {"site", "call site", EMIT_TEXT, EMIT_IF_KNOWN | EMIT_NAME},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
 };
 
@@ -476,7 +476,7 @@ static void put_pins(const struct fit_part *part)
     const struct fit_refusal *refusal = &part->result.refusal;
     if (part->answer != FIT_DOES_NOT || !refusal->pin_count)
         return;
-    EMIT_SECTION(emit, "pins", "What keeps the largest holes", EMIT_ROWS, pin_columns);
+    EMIT_SECTION(emit, "pins", "Blocks beside the largest holes", EMIT_ROWS, pin_columns);
     for (size_t i = 0; i < refusal->pin_count; i++) {
         const struct fit_pin *pin = &refusal->pins[i];
         fit_put_scope(part);

@@ -96,7 +96,7 @@ static void put_causes(const struct frag_part *part)
 {
     const struct frag *frag = part->frag;
     bool people = part->emit->format == EMIT_TABLE;
-    EMIT_SECTION(part->emit, "causes", "What reserved is made of", EMIT_ROWS, cause_columns);
+    EMIT_SECTION(part->emit, "causes", "Reserved memory by cause", EMIT_ROWS, cause_columns);
     for (int cause = 0; cause < FRAG_CAUSES; cause++) {
         int64_t bytes = frag->causes[cause];
         if (people && !bytes)
@@ -114,14 +114,14 @@ static const struct emit_column size_columns[] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"segment_size", NULL, EMIT_BYTES, EMIT_PROGRAMS},
-    {NULL, "segments of", EMIT_TEXT, EMIT_PEOPLE},
-    {"segments", "many", EMIT_COUNT, 0},
+    {NULL, "segment size", EMIT_TEXT, EMIT_PEOPLE},
+    {"segments", NULL, EMIT_COUNT, 0},
     {"reserved", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"live", NULL, EMIT_BYTES, 0},
     {"waiting", "awaiting", EMIT_BYTES, EMIT_PROGRAMS},
     {"free", NULL, EMIT_BYTES, 0},
     {"holes", NULL, EMIT_COUNT, 0},
-    {"largest_hole", "largest", EMIT_BYTES, 0},
+    {"largest_hole", "largest hole", EMIT_BYTES, 0},
     {"blocks", NULL, EMIT_COUNT, EMIT_SPARE},
     {"empty", NULL, EMIT_COUNT, EMIT_SPARE},
     {"one_block", "one block", EMIT_COUNT, EMIT_SPARE},
@@ -166,7 +166,7 @@ static const struct emit_column segment_columns[] = {
     {"waiting", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"free", NULL, EMIT_BYTES, 0},
     {"holes", NULL, EMIT_COUNT, 0},
-    {"largest_hole", "largest", EMIT_BYTES, EMIT_SPARE},
+    {"largest_hole", "largest hole", EMIT_BYTES, EMIT_SPARE},
     {"blocks", NULL, EMIT_COUNT, EMIT_SPARE},
     {NULL, "from its begin to its end", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {"address", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
@@ -238,16 +238,16 @@ static void put_segments(const struct frag_part *part)
 static const struct emit_column pin_columns[] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {"gives", NULL, EMIT_BYTES, 0},
+    {"gives", "would free", EMIT_BYTES, 0},
     {"whole_segment", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
-    {NULL, "as", EMIT_TEXT, EMIT_PEOPLE},
-    {"size", "block", EMIT_BYTES, 0},
-    {"segment_size", "in", EMIT_BYTES, EMIT_SPARE},
-    {"category", NULL, EMIT_TEXT, EMIT_SPARE},
-    {"age_steps", "age", EMIT_COUNT, EMIT_NONE | EMIT_SPARE},
+    {NULL, "freed as", EMIT_TEXT, EMIT_PEOPLE},
+    {"size", "block size", EMIT_BYTES, 0},
+    {"segment_size", "segment size", EMIT_BYTES, EMIT_SPARE},
+    {"category", "kind", EMIT_TEXT, EMIT_ABOVE},
+    {"age_steps", "age in steps", EMIT_COUNT, EMIT_NONE | EMIT_SPARE},
     {"step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "allocated in", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE | EMIT_SPARE},
+    {NULL, "allocated in", EMIT_TEXT, EMIT_PEOPLE | EMIT_NONE},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_NAME},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
@@ -294,13 +294,14 @@ static void put_pins(const struct frag_part *part)
     char number[HUMAN_MAX];
     if (!count && part->emit->format == EMIT_TABLE)
         return;
-    EMIT_SECTION(part->emit, "pins", "If this block were freed", EMIT_ROWS, pin_columns);
+    EMIT_SECTION(part->emit, "pins", "Blocks that pin memory", EMIT_ROWS, pin_columns);
     for (size_t i = 0; i < n; i++)
         put_pin(part, &part->frag->pins[i]);
     if (n < count)
         emit_line(part->emit, "and %s more that pin something: --top shows them",
                   human_count(number, (int64_t)(count - n)));
-    emit_line(part->emit, "as a segment it can go back to the device: nothing else is in it");
+    emit_line(part->emit,
+              "freed as a segment: it holds no other block, so the device gets all of it");
 }
 
 static const struct emit_column site_columns[] = {
@@ -308,9 +309,9 @@ static const struct emit_column site_columns[] = {
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"returns", "segments", EMIT_BYTES, 0},
     {"beside", "holes", EMIT_BYTES, 0},
-    {"blocks", "by blocks", EMIT_COUNT, 0},
-    {"bytes", "of", EMIT_BYTES, 0},
-    {"category", NULL, EMIT_TEXT, EMIT_SPARE},
+    {"blocks", NULL, EMIT_COUNT, 0},
+    {"bytes", "of blocks", EMIT_BYTES, 0},
+    {"category", "kind", EMIT_TEXT, EMIT_ABOVE},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_NAME},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
@@ -341,7 +342,9 @@ void frag_put_sites(const struct frag_part *part, const char *title)
     if (n < count)
         emit_line(emit, "and %s more call site%s: --top shows them",
                   human_count(number, (int64_t)(count - n)), count - n == 1 ? "" : "s");
-    emit_line(emit, "segments: those that hold only its blocks; holes: others beside its blocks");
+    emit_line(emit,
+              "segments: bytes of segments with blocks of this call site alone; holes: free bytes "
+              "beside its blocks in other segments");
 }
 
 static void put_sites(const struct frag_part *part)

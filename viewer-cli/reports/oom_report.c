@@ -15,7 +15,7 @@
 static const struct emit_column people_columns[] = {
     {NULL, "requested", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
-    {NULL, "at", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "moment", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "allocated", EMIT_BYTES, EMIT_PEOPLE},
     {NULL, "reserved", EMIT_BYTES, EMIT_PEOPLE},
     {NULL, "free", EMIT_TEXT, EMIT_PEOPLE},
@@ -26,7 +26,7 @@ static const struct emit_column people_columns[] = {
     {NULL, "data", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "cgroup", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "grows", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
-    {NULL, "why", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "cause", EMIT_TEXT, EMIT_PEOPLE},
 };
 
 static void put_place(struct emit *emit, const struct oom *oom)

@@ -23,9 +23,9 @@ const struct emit_column peak_change_columns[PEAK_CHANGE_COLUMNS] = {
     {NULL, "blocks", EMIT_TEXT, EMIT_PEOPLE},
     {"before_blocks", NULL, EMIT_COUNT, EMIT_PROGRAMS},
     {"after_blocks", NULL, EMIT_COUNT, EMIT_PROGRAMS},
-    {"category", NULL, EMIT_TEXT, 0},
+    {"category", "kind", EMIT_TEXT, 0},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "site", EMIT_TEXT, EMIT_PEOPLE | EMIT_NAME | EMIT_IF_KNOWN},
+    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_NAME | EMIT_IF_KNOWN},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
 };

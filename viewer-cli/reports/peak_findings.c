@@ -12,7 +12,7 @@
 const struct emit_column peak_finding_columns[PEAK_FINDING_COLUMNS] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS}, {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"finding", NULL, EMIT_TEXT, EMIT_PROGRAMS},  {"bytes", NULL, EMIT_BYTES, 0},
-    {"text", "what", EMIT_TEXT, EMIT_WRAP},
+    {"text", "finding", EMIT_TEXT, EMIT_WRAP},
 };
 
 static const struct lever *lever_of(const struct levers *levers, enum lever_kind kind)

@@ -11,7 +11,7 @@ static const struct emit_column people_columns[] = {
     {NULL, "RSS", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "cgroup", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "machine", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
-    {NULL, "why", EMIT_TEXT, EMIT_PEOPLE},
+    {NULL, "cause", EMIT_TEXT, EMIT_PEOPLE},
 };
 
 static void put_time(struct emit *emit, const struct host_kill *kill)

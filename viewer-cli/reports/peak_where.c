@@ -155,7 +155,7 @@ static const struct emit_column category_columns[] = {
     {"bytes", NULL, EMIT_BYTES, 0},
     {"share", NULL, EMIT_RATIO, 0},
     {"blocks", NULL, EMIT_COUNT, 0},
-    {"category", NULL, EMIT_TEXT, 0},
+    {"category", "kind", EMIT_TEXT, 0},
     {"rule", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {NULL, "", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
 };
@@ -181,7 +181,7 @@ static const struct emit_column site_columns[] = {
     {"share", NULL, EMIT_RATIO, 0},
     {"blocks", NULL, EMIT_COUNT, 0},
     {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "site", EMIT_TEXT, EMIT_PEOPLE | EMIT_NAME},
+    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_NAME},
     {"site_id", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"site_short", NULL, EMIT_TEXT, EMIT_PROGRAMS},
 };

@@ -135,9 +135,9 @@ static const struct emit_column gap_columns[] = {
     {"rows", "found again", EMIT_COUNT, 0},
 };
 static const struct emit_column derived_columns[] = {
-    {"what", NULL, EMIT_TEXT, 0},
-    {"how", NULL, EMIT_TEXT, 0},
-    {"n", "how many", EMIT_COUNT, EMIT_NONE},
+    {"what", "data", EMIT_TEXT, 0},
+    {"how", "state", EMIT_TEXT, 0},
+    {"n", "number", EMIT_COUNT, EMIT_NONE},
 };
 
 static const char *state_of(const struct repair_findings *findings)

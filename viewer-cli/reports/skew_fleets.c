@@ -120,7 +120,7 @@ static int put_pairs(struct report *a, struct report *b, const struct skew_optio
         skew_put_no_holders(emit, false);
         return 0;
     }
-    snprintf(title, sizeof title, "What rank %" PRId64 " holds in B beyond A, at both peaks",
+    snprintf(title, sizeof title, "Memory of rank %" PRId64 " in B beyond A, at both peaks",
              pairs[0].rank);
     const struct skew_sides sides = {
         .reports = {a, b},

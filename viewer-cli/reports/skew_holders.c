@@ -13,7 +13,7 @@
 #include "skew_report.h"
 
 static const struct emit_column group_columns[] = {
-    {"change", "beyond", EMIT_DELTA, 0},
+    {"change", "difference", EMIT_DELTA, 0},
     {"a", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"b", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"a_blocks", NULL, EMIT_COUNT, EMIT_PROGRAMS},
@@ -24,7 +24,7 @@ static const struct emit_column group_columns[] = {
 };
 
 static const struct emit_column module_columns[] = {
-    {"change", "beyond", EMIT_DELTA, 0},
+    {"change", "difference", EMIT_DELTA, 0},
     {"a", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"b", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"module", NULL, EMIT_TEXT, EMIT_NAME},

@@ -41,7 +41,7 @@ const char *skew_rank_text(char text[128], const struct skew_places *places, siz
 struct skew_sides {
     struct report *reports[DIFF_SIDES]; /* may be the same */
     const struct skew_place *places[DIFF_SIDES];
-    const char *title; /* "What rank 3 holds beyond rank 1, each at its peak" */
+    const char *title; /* "Memory of rank 3 beyond rank 1, at their peaks" */
     int64_t top;
     bool lowest;
 };
