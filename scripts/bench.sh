@@ -29,7 +29,7 @@ processor=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
     echo "- $("$python" -c 'import torch, sys
 print("Python %s, torch %s, one thread" % (sys.version.split()[0], torch.__version__))')"
     echo
-    echo "| what | Tidemark | floor | ratio | goal |"
+    echo "| measure | Tidemark | floor | ratio | goal |"
     echo "|---|---|---|---|---|"
 } >"$work/report"
 say() {
@@ -80,8 +80,8 @@ What the floors are:
 - reports: one scan of the recording's allocations, SELECT sum(size) through the same SQLite, in a
   process of its own. The recording is synthetic (tests/bench/make_recording.c): 48 training steps of
   a model of 100 layers, 200,000 call stacks, 5,400 phases, 90,000 blocks live at the peak, 0.55 GB.
-  Before each report and each scan the kernel is told to drop its page cache, so that both begin at the
-  disk; where it may not be told, both begin with the file in memory, and the rows say so. Memory is
+  Before each report and each scan the kernel drops its page cache, so that both begin at the
+  disk; where that is not allowed, both begin with the file in memory, and the rows say so. Memory is
   the most that the process had at once.
 - replay inside of `fit`: allocations and frees a second of CPU time of a recording with 1 M of them (made
   likewise, a tenth as wide), default settings, no limit. `fit` reads the file, replays it as

@@ -14,7 +14,7 @@ CPU, CUDA = 0, 1  # ring/arena.h
 
 
 def tensors(torch):
-    """Of all that live, and their gradients: which Python may never have asked for."""
+    """Of all that live, and their gradients: of which Python may know none."""
     for one in gc.get_objects():
         if issubclass(type(one), torch.Tensor):
             yield one

@@ -23,7 +23,7 @@ class Refused(RuntimeError):
 
 
 class Unavailable(RuntimeError):
-    """There is no command `tidemark`, or a package that was asked for is not installed."""
+    """There is no command `tidemark`, or a package that is needed is not installed."""
 
 
 class NotRecording(RuntimeError):

@@ -81,7 +81,7 @@ class Library(object):
         return memoryview(ctypes.c_uint32.from_address(self.inner())).cast("B").cast("I")
 
     def unknown_here(self):
-        """How many calls were seen of modules that nobody told of, for us to read."""
+        """How many calls were seen of modules that no source reported, for us to read."""
         return memoryview(ctypes.c_uint32.from_address(self.unknown())).cast("B").cast("I")
 
     def shorten(self, wrapper, original):

@@ -41,7 +41,7 @@ class Names:
         self.texts = clean(texts).take(pa.array(order))
 
     def of(self, ids: Any, known: Any) -> pa.Array:
-        """ids: numbers; known: which of them are no NULL."""
+        """ids: numbers; known: true where the number is not NULL."""
         if len(self.ids) == 0:
             return pa.nulls(len(ids), pa.string())
         at = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)

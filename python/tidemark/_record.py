@@ -33,7 +33,7 @@ def default_path() -> str:
 
 
 def replaceable(path: str, force: bool) -> None:
-    """Nothing but a recording is replaced, and only if that is asked for."""
+    """Nothing but a recording is replaced, and only with `force`."""
     if not force:
         raise FileExistsError("%s is there: force=True replaces it" % path)
     open(path)

@@ -155,7 +155,7 @@ class Run:
         return self._ask("peak", [], **pick)["levers"]
 
     def phases(self, all: bool = False, **pick: Any) -> Any:
-        """One row for each phase: allocated at its end, its peak, how long it took."""
+        """One row for each phase: allocated at its end, phase peak, duration."""
         return self._ask("phases", [], all=all, **pick)["phases"]
 
     def live_at(
@@ -192,7 +192,7 @@ class Run:
         top: Optional[int] = None,
         **pick: Any,
     ) -> Any:
-        """What each step leaves behind, by call site, and who holds it."""
+        """What each step leaves behind, by call site and holder."""
         return self._ask("leaks", [], keep=keep, warm_up=warm_up, top=top, **pick)["leaks"]
 
     def fit(

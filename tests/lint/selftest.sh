@@ -140,6 +140,11 @@ catches words "say 'call site'" viewer-cli/main.c 'static const char t[] = "aske
 catches words "say 'N'" docs/manual/a.md 'so many rows'
 catches words "say 'live block'" tests/cli/peak/a.stdout '3 living blocks'
 catches words "say 'allocated in'" docs/fit.md 'what is born in forward'
+catches words "say 'reported by no source'" NEWS 'and what nobody told of'
+catches words "say 'requested'" python/tidemark/a.py 'say("what was asked for")'
+catches words "say 'a noun as the heading'" tests/cli/info/a.stdout 'id  what    times'
+catches words "say 'a noun as the heading'" docs/a.md '| what | seen |'
+allows words docs/a.md '| what it is | what it does | that |'
 allows words viewer-cli/main.c '/* asked for by a living block */ int born;'
 allows words viewer-cli/main.c 'static const char q[] = "SELECT born in stretches of x";'
 catches paths "base/error.h:2" base/error.h "/* /wor""k/main */"
