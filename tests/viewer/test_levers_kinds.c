@@ -248,9 +248,11 @@ TEST(what_the_compiler_made_is_no_module)
     train_blocks(&script);
     struct lever lever = lever_with(
         &script,
-        MODULES "INSERT INTO string VALUES(53,'Factory.build.<locals>.CompiledFunction.forward'),"
-                "(54,'/v/site-packages/torch/_functorch/_aot_autograd/runtime_wrappers.py');"
-                "UPDATE frame SET function = 53, file = 54 WHERE id = 50;",
+        PLACES "INSERT INTO string VALUES(53,'Factory.build.<locals>.CompiledFunction.forward'),"
+               "(54,'/v/site-packages/torch/_functorch/_aot_autograd/runtime_wrappers.py');"
+               "UPDATE frame SET function = 53, file = 54 WHERE id = 50;"
+               "UPDATE module SET class = 'Factory.build.<locals>.CompiledFunction'"
+               " WHERE class = 'Block';",
         LEVER_CHECKPOINT, text, sizeof text);
     CHECK(!lever.bytes || !strstr(text, "CompiledFunction"));
 }
