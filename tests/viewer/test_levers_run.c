@@ -363,6 +363,39 @@ TEST(a_loss_in_chunks_has_an_eighth_of_its_logits)
     CHECK_INT(lever_of(&script, names, LEVER_CHUNKED_LOSS).bytes, 0);
 }
 
+/* A head's output has a row for the last of 20 tokens, too, and half of the bytes of the float32
+ * that the loss makes of it. */
+TEST(a_head_makes_rows_that_the_loss_does_not_take)
+{
+    static const char names[] = "UPDATE string SET text = 'cross_entropy' WHERE text LIKE 'other%'";
+    for (int halves = 1; halves <= 2; halves++) {
+        struct script script = {0};
+        train(&script, 2, 1);
+        for (int step = 0; step < 2; step++) {
+            script_block(&script, at(step, 18), at(step, 140), MIB(2), DECODE);
+            script_block(&script, at(step, 20), at(step, 130), MIB(40) / halves, DECODE);
+            script_block(&script, at(step, 21), at(step, 131), MIB(38), OTHER);
+            script_block(&script, at(step, 110), at(step, 120), MIB(40) / halves, BACKWARD_40);
+        }
+        CHECK_INT(lever_of(&script, names, LEVER_CHUNKED_LOSS).bytes,
+                  MIB(2 * 35) / halves + MIB(38) / 8 * 7);
+    }
+}
+
+TEST(a_loss_that_is_computed_again_is_in_chunks)
+{
+    static const char names[] = "UPDATE string SET text = 'cross_entropy' WHERE text LIKE 'other%'";
+    struct script script = {0};
+    train(&script, 2, 1);
+    for (int step = 0; step < 2; step++) {
+        script_block(&script, at(step, 20), at(step, 25), MIB(40), DECODE);
+        script_block(&script, at(step, 21), at(step, 26), MIB(40), OTHER);
+        script_block(&script, at(step, 105), at(step, 107), MIB(40), OTHER);
+        script_block(&script, at(step, 110), at(step, 120), MIB(40), BACKWARD_40);
+    }
+    CHECK_INT(lever_of(&script, names, LEVER_CHUNKED_LOSS).bytes, 0);
+}
+
 /* ---- steps that leave something ---- */
 
 TEST(a_graph_that_every_step_leaves)
@@ -530,6 +563,8 @@ TEST_MAIN(
     TEST_CASE(half_a_batch_is_written_where_the_loop_is),
     TEST_CASE(half_a_batch_does_not_halve_what_steps_keep),
     TEST_CASE(a_loss_in_chunks_has_an_eighth_of_its_logits),
+    TEST_CASE(a_head_makes_rows_that_the_loss_does_not_take),
+    TEST_CASE(a_loss_that_is_computed_again_is_in_chunks),
     TEST_CASE(a_graph_that_every_step_leaves), TEST_CASE(tensors_in_a_list_are_not_freed_by_detach),
     TEST_CASE(what_one_step_leaves_to_the_next_is_no_leak),
     TEST_CASE(all_together_are_worth_more_than_each),

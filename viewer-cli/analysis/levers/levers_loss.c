@@ -10,7 +10,14 @@
 #include "mem.h"
 #include "query.h"
 
-enum { CHUNKS = 8, LOGITS_LEAST = 100, ROUNDED = 512, UNCUT = 1 << 20 };
+enum {
+    CHUNKS = 8,
+    LOGITS_LEAST = 100,
+    ROUNDED = 512,
+    TOKENS_LEAST = 16,
+    CLASSES = 256,
+    UNCUT = 1 << 20
+};
 
 static bool is_of_loss(const char *function)
 {
@@ -19,30 +26,79 @@ static bool is_of_loss(const char *function)
     return levers_is_one_of(function, names, sizeof names / sizeof *names);
 }
 
-/* The largest tensor that a loss over classes makes: as large as its logits. */
-static int find_logits(struct levers_work *work, int64_t *asked)
+/* What a loss over classes computes on. */
+struct logits {
+    int64_t asked;    /* the largest tensor that it makes; 0: there is none */
+    int64_t all_rows; /* with those that have no labels, which the head makes, too */
+    bool halves;  /* the head makes them in half as many bytes: the loss makes float32 of them */
+    bool again;   /* the loss is computed again in backward: it is in chunks already */
+    size_t first; /* the first block that is so large */
+};
+
+static int see_loss(struct levers_work *work, size_t at, struct logits *out)
+{
+    const struct levers_block *block = &work->step.blocks[at];
+    char *name = NULL, *shown = NULL;
+    int err = site_names(work->db, block->site, &name, &shown);
+    if (err < 0 || !name || !is_of_loss(name)) {
+        /* nothing of the loss */
+    } else if (!levers_computes(&work->step.phases, block->seq)) {
+        out->again = true;
+    } else if (block->asked > out->asked) {
+        out->asked = block->asked;
+        out->first = at;
+    }
+    mem_free(name);
+    mem_free(shown);
+    return err;
+}
+
+static int find_logits(struct levers_work *work, struct logits *out)
 {
     const struct levers_step *step = &work->step;
     struct map seen = {0};
     int err = 0;
-    *asked = 0;
+    *out = (struct logits){0};
     for (size_t i = step->older; i < step->count && err >= 0; i++) {
         const struct levers_block *block = &step->blocks[i];
-        char *name = NULL, *shown = NULL;
-        if (block->asked <= *asked || block->size < work->out->peak / LOGITS_LEAST ||
-            block->site == GROUP_NONE || !levers_computes(&step->phases, block->seq) ||
-            map_get(&seen, (uint64_t)block->site) == (uint64_t)block->asked)
+        const bool computes = levers_computes(&step->phases, block->seq);
+        uint64_t key = (uint64_t)block->site << 1 | computes;
+        if ((computes && block->asked <= out->asked) ||
+            block->size < work->out->peak / LOGITS_LEAST || block->site == GROUP_NONE ||
+            (!computes && !levers_phase_around(&step->phases, LEVERS_BACKWARD, block->seq)) ||
+            map_get(&seen, key) == (uint64_t)block->asked)
             continue;
-        err = site_names(work->db, block->site, &name, &shown);
-        if (err >= 0 && name && is_of_loss(name))
-            *asked = block->asked;
-        if (err >= 0 && !map_put(&seen, (uint64_t)block->site, (uint64_t)block->asked, NULL))
+        err = see_loss(work, i, out);
+        if (err >= 0 && !map_put(&seen, key, (uint64_t)block->asked, NULL))
             err = ERR_NOMEM;
-        mem_free(name);
-        mem_free(shown);
     }
     map_clear(&seen);
     return err;
+}
+
+static bool has_all_rows(int64_t asked, int64_t labelled)
+{
+    int64_t over = asked - labelled;
+    return over == 0 || (over > 0 && labelled / over >= TOKENS_LEAST && labelled % over == 0);
+}
+
+/* What the head makes, and copies of it, were made last before the loss, with nothing of the model
+ * in between. Of a language model it has a row for the last token of each sequence, too, for which
+ * there is no label: as many bytes more go into the others' a whole number of times. */
+static void find_all_rows(const struct levers_step *step, struct logits *logits)
+{
+    logits->all_rows = logits->asked;
+    for (size_t i = logits->first; i-- > step->older && logits->asked;) {
+        int64_t asked = step->blocks[i].asked;
+        bool whole = has_all_rows(asked, logits->asked);
+        bool half = has_all_rows(2 * asked, logits->asked);
+        if (!whole && !half && asked > logits->asked / CLASSES)
+            break;
+        asked *= whole ? 1 : 2;
+        logits->halves = logits->halves || half;
+        if ((whole || half) && asked > logits->all_rows)
+            logits->all_rows = asked;
+    }
 }
 
 /* A request that the loss makes is as large as its logits, whether it was granted or not. */
@@ -67,15 +123,22 @@ static int find_refused(struct levers_work *work, int64_t *asked)
 }
 
 /* Where it is not known what a block asked for, it is its size: rounded up, and on a GPU with the
- * rest of a segment that was too small to be cut off. As much beside small logits is another size.
- */
-static bool is_as_large(const struct levers_work *work, const struct levers_block *block,
-                        int64_t asked)
+ * rest of a segment that was too small to be cut off, as the logits' own size is. As much beside
+ * small logits is another size. */
+static bool is_near(const struct levers_work *work, const struct levers_block *block, int64_t asked)
 {
     int64_t over = block->size - asked, most = ROUNDED - 1;
     if (!work->on_host && asked >= UNCUT)
         most = UNCUT < asked / CHUNKS ? UNCUT : asked / CHUNKS;
-    return block->asked == asked || (block->asked == block->size && over >= 0 && over <= most);
+    return block->asked == asked || (block->asked == block->size && over >= -most && over <= most);
+}
+
+static bool is_as_large(const struct levers_work *work, const struct levers_block *block,
+                        const struct logits *logits)
+{
+    return is_near(work, block, logits->asked) || is_near(work, block, logits->all_rows) ||
+           (logits->halves && (is_near(work, block, logits->asked / 2) ||
+                               is_near(work, block, logits->all_rows / 2)));
 }
 
 /* One that is held is there until its chunk is computed. */
@@ -96,28 +159,31 @@ struct head { /* in one backward */
     const struct levers_block *first, *last; /* gradients of the size of logits */
 };
 
-/* The first block behind them that is as large as a parameter. */
+/* The first block behind them that is as large as a parameter, or, for `halves`, half as large. */
 static const struct levers_block *weight_gradient(const struct levers_work *work,
-                                                  const struct head *head)
+                                                  const struct head *head, bool halves)
 {
     const struct levers_step *step = &work->step;
     for (size_t i = levers_first_from(step, head->last->seq + 1);
          i < step->count && step->blocks[i].seq < head->last->end; i++)
-        if (map_get(&work->parameters, (uint64_t)step->blocks[i].asked) != MAP_NONE)
+        if (map_get(&work->parameters, (uint64_t)(step->blocks[i].asked * (halves ? 2 : 1))) !=
+            MAP_NONE)
             return &step->blocks[i];
     return NULL;
 }
 
-static bool add_weight(const struct levers_work *work, const struct head *head,
+/* With halves each chunk makes half of the weight anew, too. */
+static bool add_weight(const struct levers_work *work, const struct head *head, bool halves,
                        struct levers_edit *edit)
 {
-    const struct levers_block *weight = head->last ? weight_gradient(work, head) : NULL;
-    return !weight || (levers_extra(edit, weight->size, head->first->seq, weight->seq) &&
-                       levers_spike(edit, 2 * weight->size, head->last->end + 1));
+    const struct levers_block *weight = head->last ? weight_gradient(work, head, halves) : NULL;
+    return !weight ||
+           (levers_extra(edit, weight->size * (halves ? 2 : 1), head->first->seq, weight->seq) &&
+            levers_spike(edit, 2 * weight->size, head->last->end + 1));
 }
 
 static bool cut_block(const struct levers_work *work, const struct levers_block *block,
-                      struct head *head, struct levers_edit *edit)
+                      struct head *head, bool halves, struct levers_edit *edit)
 {
     const struct levers_phases *phases = &work->step.phases;
     const struct levers_phase *backward = levers_phase_around(phases, LEVERS_BACKWARD, block->seq);
@@ -125,7 +191,7 @@ static bool cut_block(const struct levers_work *work, const struct levers_block 
     if (!backward && !levers_computes(phases, block->seq))
         return true;
     if (backward && head->backward != backward) {
-        done = add_weight(work, head, edit);
+        done = add_weight(work, head, halves, edit);
         *head = (struct head){backward, block, block};
     }
     if (backward)
@@ -147,17 +213,20 @@ int levers_chunked_loss(struct levers_work *work)
     const struct levers_step *step = &work->step;
     struct levers_edit edit = {0};
     struct head head = {0};
-    int64_t logits;
+    struct logits logits;
     int err = find_logits(work, &logits);
     if (err >= 0)
-        err = find_refused(work, &logits);
-    for (size_t i = step->older; i < step->count && err >= 0 && logits; i++)
-        if (is_as_large(work, &step->blocks[i], logits) &&
+        err = find_refused(work, &logits.asked);
+    if (err >= 0 && logits.again)
+        return 0;
+    find_all_rows(step, &logits);
+    for (size_t i = step->older; i < step->count && err >= 0 && logits.asked; i++)
+        if (is_as_large(work, &step->blocks[i], &logits) &&
             step->blocks[i].purpose != PURPOSE_GRADIENT &&
             !levers_outlives(work, &step->blocks[i]) &&
-            !cut_block(work, &step->blocks[i], &head, &edit))
+            !cut_block(work, &step->blocks[i], &head, logits.halves, &edit))
             err = ERR_NOMEM;
-    if (err >= 0 && !add_weight(work, &head, &edit))
+    if (err >= 0 && !add_weight(work, &head, logits.halves, &edit))
         err = ERR_NOMEM;
     if (err >= 0 && edit.count)
         err = levers_try(work, &edit, &words);
