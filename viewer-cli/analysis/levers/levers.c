@@ -411,6 +411,7 @@ int levers_read(struct db *db, const struct peak *peak, bool bounded, struct lev
     map_clear(&work.batch_norm);
     levers_cache_clear(&work.cache);
     levers_units_clear(&work.units);
+    levers_casts_clear(&work.casts);
     return err < 0 ? err : 0;
 }
 

@@ -80,12 +80,13 @@ static int make_edit(struct levers_work *work, const struct trial *trial, bool l
                      struct levers_edit *edit)
 {
     bool uncached = trial->units[0]->of_library;
+    const struct levers_recomputing how = {
+        .kept = work->on_host ? RNG_BYTES : 0, .least = least, .casts = &work->casts};
     int err = 0;
     if (uncached)
         levers_cache_swap(&work->step, &work->cache);
     for (size_t i = 0; i < trial->count && err >= 0; i++)
-        err = levers_recompute(&work->step, trial->units[i], work->on_host ? RNG_BYTES : 0, least,
-                               edit);
+        err = levers_recompute(&work->step, trial->units[i], &how, edit);
     if (uncached) {
         levers_cache_swap(&work->step, &work->cache);
         err = err < 0 ? err : levers_cache_cut(&work->cache, edit);
@@ -195,9 +196,11 @@ static int add_others(struct levers_work *work, const struct trial *trials, size
 
 static void put_unit(const struct levers_unit *unit, struct buf *text)
 {
-    buf_print(text, "%s%s", is_repeated(unit) ? "each " : "", unit->name);
+    buf_print(text, "%s%s", is_repeated(unit) || unit->again ? "each " : "", unit->name);
     if (unit->instances)
         buf_print(text, " (%s)", unit->instances);
+    if (unit->again)
+        buf_text(text, " that is not checkpointed yet");
     if (unit->called && !unit->of_library)
         buf_print(text, ", called in %s", unit->called);
 }
@@ -403,13 +406,15 @@ static int try_units(struct levers_work *work, const struct levers_units *units)
 int levers_checkpoint(struct levers_work *work)
 {
     bool any;
-    if (work->step.phases.recomputes)
-        return 0; /* it is in force */
+    const bool recomputes = work->step.phases.recomputes;
     if (!has_backward(&work->step))
         return try_no_grad(work);
     int err = levers_units_read(work->db, &work->step, &work->units);
+    if (err >= 0)
+        err = levers_casts_read(work->db, work->peak->process, &work->step, &work->casts);
     any = work->units.count;
-    if (err >= 0 && any)
+    /* Where it is in force, and not known for what, it is for all. */
+    if (err >= 0 && any && (!recomputes || work->units.again))
         err = try_units(work, &work->units);
-    return err < 0 || any ? err : levers_checkpoint_parts(work);
+    return err < 0 || any || recomputes ? err : levers_checkpoint_parts(work);
 }

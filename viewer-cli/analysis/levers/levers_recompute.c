@@ -3,6 +3,8 @@
 #include <stdlib.h>
 
 #include "error.h"
+#include "group.h"
+#include "map.h"
 #include "mem.h"
 #include "search.h"
 
@@ -12,6 +14,7 @@ struct again {
     const struct levers_phase *backward;
     bool cut_short;
     size_t output;     /* place of the block that it leaves to others; SIZE_MAX */
+    int64_t entered;   /* its modules' first birth in backward; LEVERS_NEVER: not known */
     int64_t begin;     /* from here on backward is in the call, or between it and the next */
     bool has_own;      /* blocks that are computed again */
     int64_t first_end; /* of its own blocks; LEVERS_NEVER: it has none */
@@ -40,6 +43,22 @@ static int64_t birth_after(const struct levers_step *step, int64_t seq)
     while (at < step->event_count && step->events[at].change < 0)
         at++;
     return at < step->event_count ? step->events[at].seq : LEVERS_NEVER;
+}
+
+int levers_recomputed(const struct levers_step *step, struct map *modules)
+{
+    const struct levers_phases *phases = &step->phases;
+    for (size_t i = 0; i < phases->count; i++) {
+        const struct levers_phase *phase = &phases->phases[i];
+        if (phase->kind != LEVERS_RECOMPUTE)
+            continue;
+        for (size_t j = levers_first_from(step, phase->begin);
+             j < step->count && step->blocks[j].seq <= phase->end; j++)
+            if (step->blocks[j].module != GROUP_NONE &&
+                !map_put(modules, (uint64_t)step->blocks[j].module, 1, NULL))
+                return ERR_NOMEM;
+    }
+    return 0;
 }
 
 /* ---- one call ---- */
@@ -111,6 +130,8 @@ static void find_again(const struct levers_step *step, const struct again *behin
     int64_t end = behind ? behind->last_end : end_of_rest(step, again);
     int64_t birth = birth_after(step, end);
     again->begin = birth < again->backward->end ? birth : end;
+    if (again->entered != LEVERS_NEVER && again->entered > again->begin)
+        again->begin = again->entered;
     again->first_end = LEVERS_NEVER;
     again->last_end = end;
     for (size_t i = again->call->first; i <= again->call->last; i++) {
@@ -212,20 +233,38 @@ static int64_t comes_again(const struct levers_step *step, const struct again *a
     return birth < again->first_end ? birth : again->first_end;
 }
 
+/* Copies of weights that nobody needs in backward, as of biases, go as autocast is left. Where
+ * there are none, it is not left before backward. */
+static int64_t autocast_left(const struct levers_step *step, const struct again *again,
+                             const struct levers_casts *casts)
+{
+    int64_t left = 0;
+    for (size_t i = again->call->first; i <= again->call->last; i++) {
+        int64_t end = step->blocks[i].end;
+        if (levers_is_cast(casts, i) && end < again->backward->begin && end > left)
+            left = end;
+    }
+    return left > step->blocks[again->call->last].seq ? left : again->backward->begin;
+}
+
 static int cut_call(const struct levers_step *step, const struct again *again,
-                    const struct ends *ends, int64_t kept, bool least, struct levers_edit *edit)
+                    const struct ends *ends, const struct levers_recomputing *how,
+                    struct levers_edit *edit)
 {
     int64_t over = step->blocks[again->call->last].seq + 1, spike = 0;
-    int64_t come = comes_again(step, again, ends);
+    int64_t come = comes_again(step, again, ends), left = autocast_left(step, again, how->casts);
     if (!again->has_own)
         return 0;
-    for (size_t i = again->call->first; i <= again->call->last; i++)
-        if (is_own(step, again, i) &&
-            !levers_cut(edit, i, least ? step->blocks[i].seq + 1 : over, come))
+    for (size_t i = again->call->first; i <= again->call->last; i++) {
+        int64_t from = how->least ? step->blocks[i].seq + 1 : over;
+        if (levers_is_cast(how->casts, i))
+            from = left;
+        if (is_own(step, again, i) && !levers_cut(edit, i, from, come))
             return ERR_NOMEM;
-    if (!levers_extra(edit, kept, step->blocks[again->call->first].seq, again->last_end))
+    }
+    if (!levers_extra(edit, how->kept, step->blocks[again->call->first].seq, again->last_end))
         return ERR_NOMEM;
-    if (least || come == LEVERS_NEVER)
+    if (how->least || come == LEVERS_NEVER)
         return 0;
     int err = spike_of(step, again, &spike);
     return err == 0 && !levers_spike(edit, spike, come) ? ERR_NOMEM : err;
@@ -248,46 +287,86 @@ static int read_ends(const struct levers_step *step, const struct again *again, 
 
 /* ---- calls of one forward ---- */
 
-static int cut_forward(const struct levers_step *step, const struct levers_call *calls,
-                       size_t count, int64_t kept, bool least, struct levers_edit *edit)
+/* Which module's node made a block of backward is known: by instances of the unit the first block
+ * of each. Of one that is called several times in a forward that says nothing. */
+static int read_entered(const struct levers_step *step, const struct levers_unit *unit,
+                        struct again *again, size_t count)
+{
+    const struct levers_phase *backward = again[0].backward;
+    struct map calls = {0};
+    int err = 0;
+    for (size_t i = 0; i < count && err == 0; i++) {
+        uint64_t instance = again[i].call->instance, before = MAP_NONE;
+        if (instance != SIZE_MAX &&
+            !map_put(&calls, instance, map_get(&calls, instance) == MAP_NONE ? i : count, &before))
+            err = ERR_NOMEM;
+    }
+    for (size_t i = levers_first_from(step, backward->begin);
+         i < step->count && step->blocks[i].seq <= backward->end && err == 0; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        uint64_t instance = block->module == GROUP_NONE
+                                ? MAP_NONE
+                                : map_get(&unit->inside, (uint64_t)block->module);
+        uint64_t call = instance == MAP_NONE ? MAP_NONE : map_get(&calls, instance);
+        if (call < count && again[call].entered == LEVERS_NEVER)
+            again[call].entered = block->seq;
+    }
+    map_clear(&calls);
+    return err;
+}
+
+static int cut_calls(const struct levers_step *step, struct again *again, size_t count,
+                     const struct levers_recomputing *how, struct levers_edit *edit)
+{
+    struct ends ends;
+    int err = read_ends(step, &again[0], &ends);
+    for (size_t i = count; i-- > 0 && err == 0;) {
+        again[i].output = output_of(step, again[i].call);
+        find_again(step, i + 1 < count ? &again[i + 1] : NULL, &again[i]);
+        err = cut_call(step, &again[i], &ends, how, edit);
+    }
+    for (size_t i = 0; i < count && err == 0; i++)
+        if (!keep_input(step, &again[i], edit))
+            err = ERR_NOMEM;
+    mem_free(ends.ends);
+    return err;
+}
+
+static int cut_forward(const struct levers_step *step, const struct levers_unit *unit,
+                       const struct levers_call *calls, size_t count,
+                       const struct levers_recomputing *how, struct levers_edit *edit)
 {
     static const struct levers_phase never = {.begin = LEVERS_NEVER, .end = LEVERS_NEVER};
     const struct levers_phase *backward =
         levers_phase_after(&step->phases, LEVERS_BACKWARD, step->blocks[calls[count - 1].last].seq);
     if (!backward && step->cut_short)
         backward = &never;
+    if (!backward)
+        return 0;
     struct again *again = mem_alloc(count, sizeof *again);
-    struct ends ends = {0};
-    int err = again ? 0 : ERR_NOMEM;
-    if (err == 0 && backward) {
-        again[0] =
-            (struct again){.call = &calls[0], .backward = backward, .cut_short = step->cut_short};
-        err = read_ends(step, &again[0], &ends);
-    }
-    for (size_t i = count; i-- > 0 && backward && err == 0;) {
-        again[i] =
-            (struct again){.call = &calls[i], .backward = backward, .cut_short = step->cut_short};
-        again[i].output = output_of(step, &calls[i]);
-        find_again(step, i + 1 < count ? &again[i + 1] : NULL, &again[i]);
-        err = cut_call(step, &again[i], &ends, kept, least, edit);
-    }
-    for (size_t i = 0; i < count && backward && err == 0; i++)
-        if (!keep_input(step, &again[i], edit))
-            err = ERR_NOMEM;
-    mem_free(ends.ends);
+    if (!again)
+        return ERR_NOMEM;
+    for (size_t i = 0; i < count; i++)
+        again[i] = (struct again){.call = &calls[i],
+                                  .backward = backward,
+                                  .cut_short = step->cut_short,
+                                  .entered = LEVERS_NEVER};
+    int err = read_entered(step, unit, again, count);
+    if (err == 0)
+        err = cut_calls(step, again, count, how, edit);
     mem_free(again);
     return err;
 }
 
-int levers_recompute(const struct levers_step *step, const struct levers_unit *unit, int64_t kept,
-                     bool least, struct levers_edit *edit)
+int levers_recompute(const struct levers_step *step, const struct levers_unit *unit,
+                     const struct levers_recomputing *how, struct levers_edit *edit)
 {
     int err = 0;
     for (size_t i = 0, next; i < unit->count && err >= 0; i = next) {
         for (next = i + 1;
              next < unit->count && unit->calls[next].forward == unit->calls[i].forward;)
             next++;
-        err = cut_forward(step, &unit->calls[i], next - i, kept, least, edit);
+        err = cut_forward(step, unit, &unit->calls[i], next - i, how, edit);
     }
     return err;
 }

@@ -8,12 +8,21 @@
 #ifndef TIDEMARK_ANALYSIS_LEVERS_RECOMPUTE_H
 #define TIDEMARK_ANALYSIS_LEVERS_RECOMPUTE_H
 
+#include "levers_casts.h"
 #include "levers_units.h"
 
-/* Adds the changes for every call of the unit. `kept`: bytes of the random numbers' state that each
- * call keeps on this device. `least`: as if blocks went
- * at once and computing again took nothing; no program comes below that. 0 or an error. */
-int levers_recompute(const struct levers_step *step, const struct levers_unit *unit, int64_t kept,
-                     bool least, struct levers_edit *edit);
+struct levers_recomputing {
+    int64_t kept; /* bytes of the random numbers' state that each call keeps on this device */
+    bool least;   /* as if blocks went at once and computing again took nothing; no program comes
+                     below that */
+    const struct levers_casts *casts;
+};
+
+/* Adds the changes for every call of the unit. 0 or an error. */
+int levers_recompute(const struct levers_step *step, const struct levers_unit *unit,
+                     const struct levers_recomputing *how, struct levers_edit *edit);
+
+/* Modules that backward calls again already: keys of the map. 0 or an error. */
+int levers_recomputed(const struct levers_step *step, struct map *modules);
 
 #endif

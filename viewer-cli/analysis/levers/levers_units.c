@@ -6,6 +6,7 @@
 #include "error.h"
 #include "frames.h"
 #include "group.h"
+#include "levers_recompute.h"
 #include "map.h"
 #include "mem.h"
 #include "query.h"
@@ -23,6 +24,7 @@ struct place { /* a site's way into a unit */
 struct ways {
     struct place places[DEPTH_MOST];
     size_t count;
+    bool again; /* torch.utils.checkpoint is around it */
 };
 
 struct reading {
@@ -34,6 +36,8 @@ struct reading {
     struct levers_callers callers[UNITS_MOST]; /* of each unit */
     struct map instances;                      /* of one unit: modules to places */
     struct map sites;                          /* to places in `ways` */
+    struct map again;                          /* modules that backward calls once more */
+    bool *blocks_again;                        /* of the step: they are computed again already */
     struct ways *ways;
     size_t count, cap;
 };
@@ -103,6 +107,13 @@ static bool is_checkpointing(const char *function)
     return strncmp(function, "GradientCheckpointingLayer.", 27) == 0;
 }
 
+static bool is_checkpoint(const char *path)
+{
+    static const char file[] = "/torch/utils/checkpoint.py";
+    size_t bytes = strlen(path), tail = sizeof file - 1;
+    return bytes >= tail && strcmp(path + bytes - tail, file) == 0;
+}
+
 static bool is_known(const struct ways *ways, size_t unit)
 {
     for (size_t i = 0; i < ways->count; i++)
@@ -141,10 +152,11 @@ static int take_frame(void *self, const struct frame *frame)
     if (err < 0)
         return err;
     reader->by_library = reader->by_library || is_checkpointing(frame->name);
+    ways->again = ways->again || is_checkpoint(frame->path);
     if (unit != SIZE_MAX) {
         units->units[unit].by_library |= reader->by_library;
         reader->by_library = false;
-        if (reader->caller.line)
+        if (reader->caller.line && !ways->again)
             levers_callers_add(&reader->reading->callers[unit], &reader->caller);
     }
     if (unit != SIZE_MAX && ways->count < DEPTH_MOST && !is_known(ways, unit))
@@ -202,9 +214,17 @@ struct row { /* births in a unit by one way, one after the other, in one forward
     bool one_line;
 };
 
-static bool add_call(const struct levers_step *step, struct levers_unit *unit,
-                     const struct row *row, size_t first, size_t last)
+/* What of it is computed again in backward already is no call: nor is what is around that. */
+static bool add_call(const struct reading *reading, struct levers_unit *unit, const struct row *row,
+                     size_t first, size_t last)
 {
+    const struct levers_step *step = reading->step;
+    bool again = false;
+    for (size_t i = first; i <= last && !again; i++)
+        again = reading->blocks_again[row->blocks[i]];
+    unit->again += again;
+    if (again)
+        return true;
     if (!MEM_GROW(unit->calls, unit->cap, unit->count + 1))
         return false;
     unit->calls[unit->count++] =
@@ -240,8 +260,9 @@ static size_t period_of(const struct levers_step *step, const struct row *row, s
 
 /* By its period, or wherever its first site comes again. A function whose blocks all come from one
  * line may be a loop over something else: then it is one call. */
-static int close_row(const struct levers_step *step, struct levers_unit *unit, struct row *row)
+static int close_row(const struct reading *reading, struct levers_unit *unit, struct row *row)
 {
+    const struct levers_step *step = reading->step;
     size_t *border = row->count ? mem_alloc(row->count, sizeof *border) : NULL;
     size_t first = 0;
     bool done = true;
@@ -258,7 +279,7 @@ static int close_row(const struct levers_step *step, struct levers_unit *unit, s
                                        : is_like(step, row, i, 0) && !is_like(step, row, i - 1, 0);
         if (!ends)
             continue;
-        done = add_call(step, unit, row, first, i - 1);
+        done = add_call(reading, unit, row, first, i - 1);
         first = i;
     }
     mem_free(border);
@@ -290,7 +311,7 @@ static int put_block(struct reading *reading, size_t unit, size_t block,
     int err = 0;
     if (row->count &&
         (!place || row->forward != forward || row->way != place->way || row->instance != instance))
-        err = close_row(reading->step, one, row);
+        err = close_row(reading, one, row);
     if (err < 0 || !place)
         return err;
     if (!MEM_GROW(row->blocks, row->cap, row->count + 1))
@@ -323,10 +344,11 @@ static int find_calls(struct reading *reading, size_t unit)
             err = put_block(reading, unit, i, forward, place_in(ways, unit), &row);
     }
     if (err >= 0)
-        err = close_row(step, &reading->units->units[unit], &row);
+        err = close_row(reading, &reading->units->units[unit], &row);
     if (err >= 0)
         err = levers_unit_name(&reading->places, &reading->units->units[unit]);
-    map_clear(&reading->instances);
+    reading->units->units[unit].inside = reading->instances;
+    reading->instances = (struct map){0};
     mem_free(row.blocks);
     return err;
 }
@@ -334,11 +356,20 @@ static int find_calls(struct reading *reading, size_t unit)
 static int read_sites(struct reading *reading)
 {
     const struct levers_step *step = reading->step;
-    int err = 0;
-    for (size_t i = step->older; i < step->count && err >= 0; i++)
-        if (step->blocks[i].site != GROUP_NONE &&
-            levers_phase_around(&step->phases, LEVERS_FORWARD, step->blocks[i].seq))
-            ways_of(reading, step->blocks[i].site, &err);
+    reading->blocks_again = mem_alloc(step->count + 1, sizeof *reading->blocks_again);
+    int err = reading->blocks_again ? levers_recomputed(step, &reading->again) : ERR_NOMEM;
+    for (size_t i = step->older; i < step->count && err >= 0; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        if (block->site == GROUP_NONE ||
+            !levers_phase_around(&step->phases, LEVERS_FORWARD, block->seq))
+            continue;
+        const struct ways *ways = ways_of(reading, block->site, &err);
+        bool again = (ways && ways->again) ||
+                     (block->module != GROUP_NONE &&
+                      map_get(&reading->again, (uint64_t)block->module) != MAP_NONE);
+        reading->blocks_again[i] = again;
+        reading->units->again = reading->units->again || again;
+    }
     return err;
 }
 
@@ -350,6 +381,7 @@ static void clear_unit(struct levers_unit *unit)
     mem_free(unit->instances);
     mem_free(unit->called);
     mem_free(unit->calls);
+    map_clear(&unit->inside);
 }
 
 /* All that it keeps is kept by one inside of it. */
@@ -393,6 +425,9 @@ int levers_units_read(struct db *db, const struct levers_step *step, struct leve
     for (size_t i = 0; i < out->count && err >= 0; i++)
         err = levers_callers_text(&reading.callers[i], &out->units[i].called);
     map_clear(&reading.sites);
+    map_clear(&reading.again);
+    map_clear(&reading.instances);
+    mem_free(reading.blocks_again);
     levers_places_clear(&reading.places);
     frames_clear(&reading.frames);
     mem_free(reading.ways);

@@ -5,7 +5,9 @@
  * `forward`. Both are found by the frames of call stacks, which name functions and no instances: a
  * call ends where a block comes from elsewhere or by another way, and a row of births that repeats
  * is as many calls. Where modules were recorded, a call ends with its instance, too, and what
- * repeats has to come from the same modules.
+ * repeats has to come from the same modules. Calls that are computed again in backward already are
+ * none of `calls`: torch.utils.checkpoint is among their frames, or backward calls a module of
+ * theirs once more.
  *
  * Invariants (levers_units_is_valid): calls of a unit by `first`, disjoint, each inside of one
  * forward; no unit keeps exactly what one inside of it keeps.
@@ -16,6 +18,7 @@
 #include "frames.h"
 #include "levers_places.h"
 #include "levers_step.h"
+#include "map.h"
 
 struct levers_call {
     size_t first, last;                 /* places of blocks of the step, both belong to it */
@@ -36,7 +39,9 @@ struct levers_unit {
     char *called;           /* the lines that call it: "model.py:180 and 184"; NULL: not known */
     struct levers_call *calls;
     size_t count, cap;
-    int64_t bytes; /* of activations in them */
+    size_t again;      /* more calls, that are computed again in backward, or parts of which are */
+    int64_t bytes;     /* of activations in `calls` */
+    struct map inside; /* modules, to the places of the unit's instances that they are in */
 };
 
 enum { LEVERS_CALLERS = 3 };
@@ -52,6 +57,7 @@ struct levers_callers { /* all zero is empty */
 struct levers_units { /* all zero is empty */
     struct levers_unit *units;
     size_t count, cap;
+    bool again; /* something of them is computed again in backward already */
 };
 
 /* 0 or an error; levers_units_clear in both cases. */

@@ -8,6 +8,7 @@
 #include "group.h"
 #include "levers.h"
 #include "levers_cache.h"
+#include "levers_casts.h"
 #include "levers_loop.h"
 #include "levers_places.h"
 #include "levers_step.h"
@@ -34,6 +35,7 @@ struct levers_work {
     struct map batch_norm;   /* sites inside of one */
     struct levers_cache cache;
     struct levers_units units;
+    struct levers_casts casts;
     struct levers_kept *kept;
     size_t kept_count, kept_cap;
 };

@@ -1,0 +1,187 @@
+/*
+ * Checkpoints beside what backward computes again already, and where it comes again.
+ */
+#include "test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "levers_model.h"
+#include "peak.h"
+
+/* Site 2 is Block.forward in Model.forward; in site 7 torch.utils.checkpoint is between them. Calls
+ * of h.0 to h.3. */
+#define PLACES                                                                                     \
+    "INSERT INTO string VALUES(50,'Block.forward'),(51,'Model.forward'),(52,'m.py'),"              \
+    "(53,'checkpoint'),(54,'/v/site-packages/torch/utils/checkpoint.py');"                         \
+    "INSERT INTO frame VALUES(50,50,52,9),(51,51,52,5),(52,51,52,7),(53,53,54,3);"                 \
+    "INSERT INTO site VALUES(2,1,50),(2,2,51),(7,1,50),(7,2,53),(7,3,52);"                         \
+    "INSERT INTO module VALUES(1,'','Model'),(2,'h.0','Block'),(3,'h.1','Block'),"                 \
+    "(4,'h.2','Block'),(5,'h.3','Block');"                                                         \
+    "UPDATE allocation SET module = 2 + (seq % 100) / 10"                                          \
+    " WHERE site IN (2, 7) AND seq % 1000 BETWEEN 100 AND 299;"                                    \
+    "UPDATE allocation SET module = 5 - (seq % 100) / 10"                                          \
+    " WHERE site IN (2, 4, 7) AND seq % 1000 BETWEEN 400 AND 699;"
+
+static char last_text[200]; /* of the lever that was asked for last */
+
+/* The first of its kind whose text begins so; all zero if there is none. */
+static struct lever lever_of(const struct script *script, const char *sql, enum lever_kind kind,
+                             const char *begin)
+{
+    struct peak peak;
+    struct lever out = {0};
+    struct db *db = script_record(script);
+    REQUIRE(db_exec(db, sql) == 0);
+    struct levers levers = read_levers(db, &peak);
+    for (size_t i = levers.count; i-- > 0;)
+        if (levers.levers[i].kind == kind && strstr(levers.levers[i].text, begin))
+            out = levers.levers[i];
+    snprintf(last_text, sizeof last_text, "%s", out.text ? out.text : "");
+    out.next_phase = out.text = out.site_text = NULL;
+    levers_clear(&levers);
+    peak_clear(&peak);
+    db_close(db);
+    return out;
+}
+
+static void begin(struct script *script, int step)
+{
+    if (step == 0) {
+        script_phase(script, "user", SCRIPT_OUTSIDE, 1, 99);
+        script_block(script, 10, SCRIPT_LIVES, MIB(50), BUILD);
+    }
+    script_phase(script, "forward", step, at(step, FORWARD), at(step, LOSS) - 1);
+    script_phase(script, "backward", step, at(step, BACKWARD), at(step, OPTIMIZER) - 1);
+}
+
+/* ---- calls that are computed again ---- */
+
+/* Of four calls in a row, with an activation of 40 MiB and an output of 10 each, those of the set
+ * `again` are checkpointed: `site` made their blocks. */
+static void train_blocks(struct script *script, unsigned again, int site)
+{
+    for (int step = 0; step < 2; step++) {
+        begin(script, step);
+        const int backward = script->phase_count;
+        for (int i = 0; i < 4; i++) {
+            const bool is = again >> i & 1;
+            int64_t born = at(step, FORWARD) + 10 * i, node = at(step, BACKWARD) + 10 * (3 - i);
+            script_block(script, born + 1, is ? born + 4 : node + 5, MIB(40), is ? site : ENCODE);
+            script_block(script, born + 2, i == 3 ? node + 1 : node - 1, MIB(10),
+                         is ? site : ENCODE);
+            if (is) {
+                int id = script_phase(script, "recompute", step, node + 2, node + 3);
+                script->phases[id - 1].parent = backward;
+                script_block(script, node + 3, node + 6, MIB(40), site);
+            }
+            script_block(script, node + 4, node + 8, MIB(5), BACKWARD_40);
+        }
+    }
+}
+
+TEST(layers_that_are_not_computed_again_can_be)
+{
+    struct script script = {0};
+    train_blocks(&script, 5, RNN); /* 50, four outputs, two activations; then one beside them */
+    struct lever lever = lever_of(&script, PLACES, LEVER_CHECKPOINT, "Block");
+    CHECK_INT(lever.bytes, MIB(170 - 130));
+    CHECK(strstr(last_text, "checkpoint each Block (h[0-3]) that is not checkpointed yet, called "
+                            "in m.py:5: ") == last_text);
+    /* Of another program's function that computes again the modules tell. */
+    script = (struct script){0};
+    train_blocks(&script, 5, ENCODE);
+    lever = lever_of(&script, PLACES, LEVER_CHECKPOINT, "Block");
+    CHECK_INT(lever.bytes, MIB(170 - 130));
+}
+
+TEST(what_is_computed_again_is_no_lever)
+{
+    struct script script = {0};
+    train_blocks(&script, 15, RNN);
+    CHECK_INT(lever_of(&script, PLACES, LEVER_CHECKPOINT, "").bytes, 0);
+    script = (struct script){0};
+    train_blocks(&script, 1, RNN); /* nor what is around it, as the model */
+    CHECK(lever_of(&script, PLACES, LEVER_CHECKPOINT, "Block").bytes > 0);
+    CHECK_INT(lever_of(&script, PLACES, LEVER_CHECKPOINT, "Model").bytes, 0);
+}
+
+/* ---- where backward comes to a call ---- */
+
+/* A model with 100 MiB for backward, and logits of 30 for a loss outside: backward has two
+ * gradients of these before the model's first node runs. */
+static void train_model(struct script *script)
+{
+    for (int step = 0; step < 2; step++) {
+        int64_t forward = at(step, FORWARD), backward = at(step, BACKWARD);
+        begin(script, step);
+        script_block(script, forward + 1, backward + 60, MIB(100), ENCODE);
+        script_block(script, forward + 2, forward + 60, MIB(30), ENCODE);
+        script_block(script, forward + 50, backward + 3, MIB(30), OTHER);
+        script_block(script, backward + 1, backward + 6, MIB(30), BACKWARD_41);
+        script_block(script, backward + 5, backward + 9, MIB(30), BACKWARD_41);
+        script_block(script, backward + 8, backward + 50, MIB(4), BACKWARD_40);
+    }
+}
+
+TEST(a_model_is_computed_again_as_its_own_node_runs)
+{
+    static const char modules[] =
+        "INSERT INTO string VALUES(51,'Model.forward'),(52,'m.py');"
+        "INSERT INTO frame VALUES(51,51,52,5);INSERT INTO site VALUES(2,1,51);"
+        "INSERT INTO module VALUES(1,'','Model');";
+    char known[600];
+    struct script script = {0};
+    train_model(&script);
+    /* 210 with two gradients; where it is not known whose nodes run, the 100 come before the second
+     * one. Then there is but that one, and one of the model's own. */
+    CHECK_INT(lever_of(&script, modules, LEVER_CHECKPOINT, "Model").bytes, 0);
+    snprintf(known, sizeof known, "%sUPDATE allocation SET module = 1 WHERE site IN (2, 4)",
+             modules);
+    CHECK_INT(lever_of(&script, known, LEVER_CHECKPOINT, "Model").bytes, MIB(210 - 184));
+}
+
+/* ---- autocast ---- */
+
+/* The model's weight of 20 MiB has a copy of 10, which is there until autocast is left, behind the
+ * loss: so is one of a bias, which backward does not need. */
+static void train_with_copies(struct script *script)
+{
+    for (int step = 0; step < 2; step++) {
+        int64_t forward = at(step, FORWARD), backward = at(step, BACKWARD);
+        begin(script, step);
+        script_phase(script, "loss", step, at(step, LOSS), at(step, BACKWARD) - 1);
+        script_block(script, forward + 1, forward + 260, MIB(2), ENCODE);
+        script_block(script, forward + 2, backward + 60, MIB(10), ENCODE);
+        script_block(script, forward + 3, backward + 61, MIB(100), ENCODE);
+        script_block(script, forward + 4, backward + 62, MIB(10), ENCODE); /* no copy */
+        script_block(script, forward + 5, forward + 280, MIB(30), ENCODE);
+        script_block(script, forward + 250, forward + 251, MIB(160), OTHER);
+        script_block(script, backward + 8, backward + 9, MIB(4), BACKWARD_40);
+        script_tagged(script, backward + 63, backward + 250, MIB(20), BACKWARD_40, TAG_GRADIENT);
+        script_tagged(script, backward + 64, backward + 251, MIB(4), BACKWARD_40, TAG_GRADIENT);
+    }
+}
+
+TEST(copies_of_weights_are_there_until_autocast_is_left)
+{
+    static const char modules[] =
+        "INSERT INTO string VALUES(51,'Model.forward'),(52,'m.py');"
+        "INSERT INTO frame VALUES(51,51,52,5);INSERT INTO site VALUES(2,1,51);"
+        "INSERT INTO module VALUES(1,'','Model');"
+        "UPDATE allocation SET module = 1 WHERE site IN (2, 4);"
+        "INSERT INTO setting VALUES(1,NULL,'parameter_dtype','float32');"
+        "INSERT INTO setting VALUES(1,NULL,'graph_dtype','float32');";
+    char autocast[1000];
+    struct script script = {0};
+    train_with_copies(&script); /* 362 in the loss, 120 of them for backward */
+    CHECK_INT(lever_of(&script, modules, LEVER_CHECKPOINT, "Model").bytes, MIB(120));
+    snprintf(autocast, sizeof autocast,
+             "%sINSERT INTO setting VALUES(1,NULL,'graph_dtype','bfloat16')", modules);
+    CHECK_INT(lever_of(&script, autocast, LEVER_CHECKPOINT, "Model").bytes, MIB(110));
+}
+
+TEST_MAIN(TEST_CASE(layers_that_are_not_computed_again_can_be),
+          TEST_CASE(what_is_computed_again_is_no_lever),
+          TEST_CASE(copies_of_weights_are_there_until_autocast_is_left),
+          TEST_CASE(a_model_is_computed_again_as_its_own_node_runs))
