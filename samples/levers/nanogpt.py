@@ -87,7 +87,7 @@ def main():
                     accumulation=1, steps=4, batch=8, length=64, width=128, layers=4, words=1000)
     if options.together:
         options.checkpoint = options.drop_held = options.fused_optimizer = True
-        options.cublas_workspace = True
+        options.cublas_workspace = options.chunked_loss = options.half_batch = True
     if options.cublas_workspace:
         os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":0:0"  # read at the first product on a GPU
     if options.half_batch:

@@ -247,11 +247,42 @@ static bool is_one_row(const struct trial *trial)
     return trial->count == 1 && !unit->sequential && !unit->scattered;
 }
 
+/* Of one forward: what was there before the first call, and is behind the last, and not saved. A
+ * call may take it beside its first input, as a decoder takes what the encoder left: then it is
+ * kept. Where nothing is computed again yet, that is mostly an
+ * embedding, which no layer takes. */
+static int64_t bytes_beside(const struct levers_step *step, const struct levers_call *first,
+                            const struct levers_call *last)
+{
+    const int64_t over = step->blocks[last->last].seq;
+    int64_t bytes = 0;
+    for (size_t i = levers_first_from(step, first->forward->begin); i < first->first; i++)
+        if (step->blocks[i].end > over && step->blocks[i].end <= first->forward->end &&
+            step->blocks[i].asked >= step->blocks[first->last].asked / 2)
+            bytes += step->blocks[i].size;
+    return bytes;
+}
+
+static bool may_keep_more(const struct levers_step *step, const struct trial *trial)
+{
+    const struct levers_unit *unit = trial->units[0];
+    for (size_t i = 0, next; i < unit->count; i = next) {
+        for (next = i + 1;
+             next < unit->count && unit->calls[next].forward == unit->calls[i].forward;)
+            next++;
+        if (bytes_beside(step, &unit->calls[i], &unit->calls[next - 1]) >
+            (step->highest - trial->highest) / 200)
+            return true;
+    }
+    return false;
+}
+
 static bool is_unsure(const struct levers_step *step, const struct trial *trial)
 {
     /* What is computed again stops where backward needs no more: of a whole model that is much. */
     bool unsure = trial->highest - trial->least > (step->highest - trial->highest) / 200 ||
-                  !is_one_row(trial) || !is_repeated(trial->units[0]);
+                  !is_one_row(trial) || !is_repeated(trial->units[0]) ||
+                  (step->phases.recomputes && may_keep_more(step, trial));
     for (size_t i = 0; i < trial->count && !unsure; i++)
         unsure = holds(step, trial->units[i]);
     return unsure;

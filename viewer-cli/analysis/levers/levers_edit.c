@@ -25,6 +25,11 @@ bool levers_lengthen(struct levers_edit *edit, size_t block, int64_t to)
     return add_change(edit, (struct levers_change){block, 0, to, 0, LEVERS_LONGER});
 }
 
+bool levers_part(struct levers_edit *edit, size_t block, int64_t thousandths)
+{
+    return add_change(edit, (struct levers_change){block, 0, 0, thousandths, LEVERS_PART});
+}
+
 bool levers_extra(struct levers_edit *edit, int64_t bytes, int64_t from, int64_t to)
 {
     return from >= to || bytes == 0 ||
@@ -95,27 +100,77 @@ static int by_time(const void *one, const void *other)
     return (int)a->kind - (int)b->kind;
 }
 
-static size_t shifts_of(const struct levers_step *step, const struct levers_change *change,
-                        struct shift *out)
+struct shifts {
+    const struct levers_step *step;
+    const int64_t *sizes; /* of blocks with all of their parts; NULL: there are none */
+    struct shift *shifts;
+    size_t count;
+};
+
+static void add_shifts(struct shifts *out, int64_t from, int64_t to, int64_t bytes,
+                       enum shift_kind end)
 {
-    int64_t from = change->from, to = change->to, bytes = change->bytes;
-    if (change->how == LEVERS_SPIKE) {
-        *out = (struct shift){from, bytes, SHIFT_SPIKE};
-        return 1;
-    }
-    if (change->how != LEVERS_EXTRA) {
-        const struct levers_block *block = &step->blocks[change->block];
-        bool longer = change->how == LEVERS_LONGER;
-        bytes = longer ? block->size : -block->size;
-        from = longer ? block->end : from > block->seq ? from : block->seq;
-        to = longer || to < block->end ? to : block->end;
-    }
     if (from >= to)
-        return 0;
-    const bool less = change->how == LEVERS_EXTRA && bytes < 0;
-    out[0] = (struct shift){from, bytes, SHIFT_LIFE};
-    out[1] = (struct shift){to, -bytes, less ? SHIFT_REST : SHIFT_LIFE};
-    return 2;
+        return;
+    out->shifts[out->count++] = (struct shift){from, bytes, SHIFT_LIFE};
+    out->shifts[out->count++] = (struct shift){to, -bytes, end};
+}
+
+static void add_lives(struct shifts *out, const struct levers_change *change)
+{
+    const struct levers_block *block = &out->step->blocks[change->block];
+    int64_t size = out->sizes ? out->sizes[change->block] : block->size;
+    int64_t from = change->from > block->seq ? change->from : block->seq;
+    if (change->how == LEVERS_LONGER)
+        add_shifts(out, block->end, change->to, size, SHIFT_LIFE);
+    else
+        add_shifts(out, from, change->to < block->end ? change->to : block->end, -size, SHIFT_LIFE);
+}
+
+static void add_change_of(struct shifts *out, const struct levers_change *change)
+{
+    switch (change->how) {
+    case LEVERS_SPIKE:
+        out->shifts[out->count++] = (struct shift){change->from, change->bytes, SHIFT_SPIKE};
+        break;
+    case LEVERS_EXTRA:
+        add_shifts(out, change->from, change->to, change->bytes,
+                   change->bytes < 0 ? SHIFT_REST : SHIFT_LIFE);
+        break;
+    case LEVERS_CUT:
+    case LEVERS_LONGER:
+        add_lives(out, change);
+        break;
+    case LEVERS_PART: /* read_parts has them */
+        break;
+    }
+}
+
+static int64_t part_of(int64_t size, int64_t thousandths)
+{
+    return size / 1000 * thousandths + size % 1000 * thousandths / 1000;
+}
+
+/* Each takes its share of what those before it leave. */
+static int read_parts(const struct levers_edit *edit, struct shifts *out, int64_t **sizes)
+{
+    const struct levers_step *step = out->step;
+    for (size_t i = 0; i < edit->count; i++) {
+        const struct levers_change *change = &edit->changes[i];
+        if (change->how != LEVERS_PART)
+            continue;
+        if (!*sizes) {
+            if (!(*sizes = mem_alloc(step->count + 1, sizeof **sizes)))
+                return ERR_NOMEM;
+            for (size_t j = 0; j < step->count; j++)
+                (*sizes)[j] = step->blocks[j].size;
+        }
+        const struct levers_block *block = &step->blocks[change->block];
+        int64_t *size = &(*sizes)[change->block], part = part_of(*size, change->bytes);
+        add_shifts(out, block->seq, block->end, part - *size, SHIFT_REST);
+        *size = part;
+    }
+    return 0;
 }
 
 struct level {
@@ -169,18 +224,25 @@ static void go_through(const struct levers_step *step, const struct shift *shift
 int levers_highest(const struct levers_step *step, const struct levers_edit *edit, int64_t *out,
                    int64_t *at)
 {
-    struct shift *shifts = mem_alloc(2 * edit->count + 1, sizeof *shifts);
+    struct shifts all = {.step = step,
+                         .shifts = mem_alloc(2 * edit->count + 1, sizeof *all.shifts)};
     struct level level = {.now = step->base};
-    size_t count = 0;
-    if (!shifts)
-        return ERR_NOMEM;
-    for (size_t i = 0; i < edit->count; i++)
-        count += shifts_of(step, &edit->changes[i], shifts + count);
-    qsort(shifts, count, sizeof *shifts, by_time);
-    (step->moment != LEVERS_NEVER ? go_to_moment : go_through)(step, shifts, count, &level);
+    int64_t *sizes = NULL;
+    int err = all.shifts ? read_parts(edit, &all, &sizes) : ERR_NOMEM;
+    all.sizes = sizes;
+    for (size_t i = 0; i < edit->count && err == 0; i++)
+        add_change_of(&all, &edit->changes[i]);
+    if (err == 0) {
+        qsort(all.shifts, all.count, sizeof *all.shifts, by_time);
+        (step->moment != LEVERS_NEVER ? go_to_moment : go_through)(step, all.shifts, all.count,
+                                                                   &level);
+    }
+    mem_free(sizes);
+    mem_free(all.shifts);
+    if (err < 0)
+        return err;
     *out = level.highest;
     if (at)
         *at = level.at;
-    mem_free(shifts);
     return 0;
 }

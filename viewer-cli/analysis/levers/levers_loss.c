@@ -142,16 +142,14 @@ static bool is_as_large(const struct levers_work *work, const struct levers_bloc
 }
 
 /* One that is held is there until its chunk is computed. */
-static bool shrink(const struct levers_step *step, const struct levers_block *block,
-                   struct levers_edit *edit)
+static bool shrink(const struct levers_step *step, size_t at, struct levers_edit *edit)
 {
+    const struct levers_block *block = &step->blocks[at];
     const struct levers_phase *backward =
         levers_phase_after(&step->phases, LEVERS_BACKWARD, block->seq);
-    int64_t part = block->size / CHUNKS, over = block->end;
-    if (block->purpose == PURPOSE_HELD && backward && backward->begin < over)
-        over = backward->begin;
-    return levers_extra(edit, part - block->size, block->seq, over) &&
-           levers_extra(edit, -block->size, over, block->end);
+    bool is_held = block->purpose == PURPOSE_HELD && backward && backward->begin < block->end;
+    return levers_part(edit, at, 1000 / CHUNKS) &&
+           (!is_held || levers_cut(edit, at, backward->begin, LEVERS_NEVER));
 }
 
 struct head { /* in one backward */
@@ -182,9 +180,10 @@ static bool add_weight(const struct levers_work *work, const struct head *head, 
             levers_spike(edit, 2 * weight->size, head->last->end + 1));
 }
 
-static bool cut_block(const struct levers_work *work, const struct levers_block *block,
-                      struct head *head, bool halves, struct levers_edit *edit)
+static bool cut_block(const struct levers_work *work, size_t at, struct head *head, bool halves,
+                      struct levers_edit *edit)
 {
+    const struct levers_block *block = &work->step.blocks[at];
     const struct levers_phases *phases = &work->step.phases;
     const struct levers_phase *backward = levers_phase_around(phases, LEVERS_BACKWARD, block->seq);
     bool done = true;
@@ -196,7 +195,7 @@ static bool cut_block(const struct levers_work *work, const struct levers_block 
     }
     if (backward)
         head->last = block;
-    return done && shrink(&work->step, block, edit);
+    return done && shrink(&work->step, at, edit);
 }
 
 int levers_chunked_loss(struct levers_work *work)
@@ -224,7 +223,7 @@ int levers_chunked_loss(struct levers_work *work)
         if (is_as_large(work, &step->blocks[i], &logits) &&
             step->blocks[i].purpose != PURPOSE_GRADIENT &&
             !levers_outlives(work, &step->blocks[i]) &&
-            !cut_block(work, &step->blocks[i], &head, logits.halves, &edit))
+            !cut_block(work, i, &head, logits.halves, &edit))
             err = ERR_NOMEM;
     if (err >= 0 && !add_weight(work, &head, logits.halves, &edit))
         err = ERR_NOMEM;

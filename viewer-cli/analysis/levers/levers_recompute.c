@@ -15,6 +15,7 @@ struct again {
     bool cut_short;
     size_t output;     /* place of the block that it leaves to others; SIZE_MAX */
     int64_t entered;   /* its modules' first birth in backward; LEVERS_NEVER: not known */
+    bool saves_output; /* its own last node needs that, as a ReLU's does: it is computed again */
     int64_t begin;     /* from here on backward is in the call, or between it and the next */
     bool has_own;      /* blocks that are computed again */
     int64_t first_end; /* of its own blocks; LEVERS_NEVER: it has none */
@@ -123,6 +124,15 @@ static int64_t end_of_rest(const struct levers_step *step, const struct again *a
     return last;
 }
 
+/* It goes once a node of the call's own ran, not as those behind it are through. What others took
+ * is gone by then, and the one that is computed again takes its place. */
+static bool saves_output(const struct levers_step *step, const struct again *again)
+{
+    return again->entered != LEVERS_NEVER && again->output != SIZE_MAX &&
+           is_saved(again, &step->blocks[again->output]) &&
+           step->blocks[again->output].end > again->entered && again->entered >= again->begin;
+}
+
 /* `behind` is the call whose backward comes before this one's; NULL = none. */
 static void find_again(const struct levers_step *step, const struct again *behind,
                        struct again *again)
@@ -158,7 +168,7 @@ static int spike_of(const struct levers_step *step, const struct again *again, i
     size_t first = again->call->first, last = first, ended = 0, count = 0;
     int64_t own = 0, level = 0, highest = 0;
     for (size_t i = first; i <= again->call->last; i++)
-        if (is_own(step, again, i)) {
+        if (is_own(step, again, i) || (again->saves_output && i == again->output)) {
             own += blocks[i].size;
             last = i;
         }
@@ -225,6 +235,8 @@ static int64_t comes_again(const struct levers_step *step, const struct again *a
     size_t at;
     if (again->first_end == LEVERS_NEVER)
         return LEVERS_NEVER;
+    if (again->saves_output && again->entered < again->first_end)
+        return again->entered;
     SEARCH_FIRST(at, 0, ends->count, ends->ends[at].seq < again->first_end);
     int64_t birth = birth_after(step, at ? ends->ends[at - 1].seq : again->backward->begin);
     birth = birth > again->begin ? birth : again->begin;
@@ -323,6 +335,7 @@ static int cut_calls(const struct levers_step *step, struct again *again, size_t
     for (size_t i = count; i-- > 0 && err == 0;) {
         again[i].output = output_of(step, again[i].call);
         find_again(step, i + 1 < count ? &again[i + 1] : NULL, &again[i]);
+        again[i].saves_output = saves_output(step, &again[i]);
         err = cut_call(step, &again[i], &ends, how, edit);
     }
     for (size_t i = 0; i < count && err == 0; i++)

@@ -33,6 +33,8 @@ int levers_try_scaled(struct levers_work *work, levers_share_of share,
 
 /* ---- half of a batch at a time ---- */
 
+enum { HALF = 500 };
+
 /* Ranks that share a model send a whole gradient around once its module is done. */
 static bool is_sent(const struct levers_step *step, const struct levers_block *block)
 {
@@ -171,9 +173,8 @@ static int halve(const struct sizes *sizes, struct levers_edit *edit, bool *norm
     for (size_t i = step->older; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
         bool done = block->purpose == PURPOSE_GRADIENT ? add_gradient(step, i, edit)
-                    : has_rows(sizes, block)
-                        ? levers_extra(edit, -(block->size / 2), block->seq, block->end)
-                        : true;
+                    : has_rows(sizes, block)           ? levers_part(edit, i, HALF)
+                                                       : true;
         if (!done)
             return ERR_NOMEM;
         *normalizes = *normalizes || levers_normalizes(work, block);

@@ -82,12 +82,13 @@ size_t levers_first_from(const struct levers_step *step, int64_t seq);
 enum levers_how {
     LEVERS_CUT,    /* the block is not there in [from, to) */
     LEVERS_LONGER, /* it is there in [end, to) */
+    LEVERS_PART,   /* as long as it is there, it has `bytes` thousandths of its own */
     LEVERS_EXTRA,  /* `bytes` more, or less, in [from, to) */
     LEVERS_SPIKE   /* `bytes` more for a moment, as the event `from` begins */
 };
 
 struct levers_change {
-    size_t block; /* of the first two */
+    size_t block; /* of the first three */
     int64_t from, to, bytes;
     enum levers_how how;
 };
@@ -100,6 +101,8 @@ struct levers_edit { /* all zero is empty */
 /* False without memory. `from` may be before its birth, `to` after its end. */
 bool levers_cut(struct levers_edit *edit, size_t block, int64_t from, int64_t to);
 bool levers_lengthen(struct levers_edit *edit, size_t block, int64_t to);
+/* Of parts of parts the product counts. */
+bool levers_part(struct levers_edit *edit, size_t block, int64_t thousandths);
 bool levers_extra(struct levers_edit *edit, int64_t bytes, int64_t from, int64_t to);
 bool levers_spike(struct levers_edit *edit, int64_t bytes, int64_t at);
 /* All changes of `other`, too. Then what is cut twice counts once. */

@@ -7,8 +7,8 @@
 #include "levers_work.h"
 #include "mem.h"
 
-/* How one is called in a row of several; NULL: it is none of them. Estimates of other sizes change
- * blocks that the rest takes away. */
+/* How one is called in a row of several; NULL: it is none of them. What takes another device or
+ * other numbers is left to the reader. */
 static const char *name_of(enum lever_kind kind)
 {
     static const char *const names[LEVER_KINDS] = {
@@ -23,6 +23,8 @@ static const char *name_of(enum lever_kind kind)
         [LEVER_FUSED_OPTIMIZER] = "fused=True",
         [LEVER_LIBRARY_WORKSPACE] = "CUBLAS_WORKSPACE_CONFIG=:0:0 (slower)",
         [LEVER_DETACH] = "detach()",
+        [LEVER_CHUNKED_LOSS] = "loss in 8 chunks",
+        [LEVER_HALF_BATCH] = "half the micro-batch",
         [LEVER_BOUND] = "clear or bound collections",
     };
     return names[kind];
@@ -39,23 +41,25 @@ static bool is_first(const struct levers_work *work, const struct lever *lever)
     return true;
 }
 
-static bool joins(const struct levers_work *work, const struct lever *lever)
+static bool is_kept(const struct levers_work *work, enum lever_kind kind)
 {
-    return name_of(lever->kind) && !lever->at_most && !lever->changes && is_first(work, lever);
+    for (size_t i = 0; i < work->kept_count; i++)
+        if (work->out->levers[work->kept[i].lever].kind == kind)
+            return true;
+    return false;
 }
 
-static int unite(struct levers_work *work, struct levers_edit *all, bool *estimated, size_t *joined)
+/* Where gradients go before forward, half a batch finds those of the first half in the second one's
+ * place, which is not known of both together. */
+static bool can_be_halved(const struct levers_work *work)
 {
-    int err = 0;
-    for (size_t i = 0; i < work->kept_count && err >= 0; i++) {
-        const struct lever *lever = &work->out->levers[work->kept[i].lever];
-        if (!joins(work, lever))
-            continue;
-        *joined += 1;
-        *estimated = *estimated || lever->estimated;
-        err = levers_unite(all, &work->kept[i].edit) ? 0 : ERR_NOMEM;
-    }
-    return err;
+    return !is_kept(work, LEVER_GRADIENTS_TO_NONE) && !is_kept(work, LEVER_ZERO_GRAD_EARLIER);
+}
+
+static bool joins(const struct levers_work *work, const struct lever *lever)
+{
+    return name_of(lever->kind) && !lever->at_most && !lever->changes && is_first(work, lever) &&
+           (lever->kind != LEVER_HALF_BATCH || can_be_halved(work));
 }
 
 static size_t count_of(const struct levers_work *work, enum lever_kind kind)
@@ -66,6 +70,35 @@ static size_t count_of(const struct levers_work *work, enum lever_kind kind)
         count += lever->kind == kind && joins(work, lever);
     }
     return count;
+}
+
+/* Of half a batch, what computing again takes for a moment is half as much, too. */
+static bool unite_one(const struct levers_edit *one, bool halved, struct levers_edit *all)
+{
+    struct levers_edit edit = {0};
+    bool done = levers_unite(&edit, one);
+    for (size_t i = 0; i < edit.count && halved; i++)
+        if (edit.changes[i].how == LEVERS_SPIKE)
+            edit.changes[i].bytes /= 2;
+    done = done && levers_unite(all, &edit);
+    levers_edit_clear(&edit);
+    return done;
+}
+
+static int unite(struct levers_work *work, struct levers_edit *all, bool *estimated, size_t *joined)
+{
+    const bool halved = count_of(work, LEVER_HALF_BATCH) > 0;
+    int err = 0;
+    for (size_t i = 0; i < work->kept_count && err >= 0; i++) {
+        const struct lever *lever = &work->out->levers[work->kept[i].lever];
+        if (!joins(work, lever))
+            continue;
+        *joined += 1;
+        *estimated = *estimated || lever->estimated;
+        if (!unite_one(&work->kept[i].edit, halved && lever->kind == LEVER_CHECKPOINT, all))
+            err = ERR_NOMEM;
+    }
+    return err;
 }
 
 /* By kind, each once. */
