@@ -41,19 +41,17 @@ static bool is_first(const struct levers_work *work, const struct lever *lever)
     return true;
 }
 
-static bool is_kept(const struct levers_work *work, enum lever_kind kind)
-{
-    for (size_t i = 0; i < work->kept_count; i++)
-        if (work->out->levers[work->kept[i].lever].kind == kind)
-            return true;
-    return false;
-}
-
 /* Where gradients go before forward, half a batch finds those of the first half in the second one's
  * place, which is not known of both together. */
 static bool can_be_halved(const struct levers_work *work)
 {
-    return !is_kept(work, LEVER_GRADIENTS_TO_NONE) && !is_kept(work, LEVER_ZERO_GRAD_EARLIER);
+    for (size_t i = 0; i < work->kept_count; i++) {
+        const struct lever *lever = &work->out->levers[work->kept[i].lever];
+        if (!lever->at_most &&
+            (lever->kind == LEVER_GRADIENTS_TO_NONE || lever->kind == LEVER_ZERO_GRAD_EARLIER))
+            return false;
+    }
+    return true;
 }
 
 static bool joins(const struct levers_work *work, const struct lever *lever)
