@@ -76,9 +76,9 @@ bool check_limits_fit(const struct check_limits *limits, char *message, size_t s
     if (!check_limits_any(limits))
         wrong = "give a limit, such as --max-peak 20GiB, or --limits FILE";
     else if (limits->baseline && !limits->increase)
-        wrong = "--baseline needs --max-increase: how much higher may the peak be?";
+        wrong = "--baseline needs --max-increase, such as 2%";
     else if (!limits->baseline && limits->increase)
-        wrong = "--max-increase needs --baseline: higher than what?";
+        wrong = "--max-increase needs --baseline FILE";
     if (wrong)
         snprintf(message, size, "%s", wrong);
     return !wrong;

@@ -20,6 +20,9 @@ struct leaks_options {
     int64_t top;
 };
 
+/* Rows; people see none below a thousandth unless --top wants more. */
+enum { TOP = 20, LEAST_SHARE = 1000 };
+
 static const struct emit_column columns[] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
@@ -149,6 +152,10 @@ static void put_sites(struct emit *emit, const struct report_scope *scope,
     size_t shown = leaks->count < (size_t)options->top ? leaks->count : (size_t)options->top;
     char bytes[HUMAN_MAX], more[HUMAN_MAX], steps[64];
     int64_t rest = leaks->bytes;
+    /* The last ones only: call sites are in the order of their evidence. */
+    while (emit->format == EMIT_TABLE && options->top <= TOP && shown > 1 &&
+           leaks->sites[shown - 1].bytes < leaks->bytes / LEAST_SHARE)
+        shown--;
     if (emit->format == EMIT_TABLE && !leaks->count) {
         emit_line(emit, "nothing: %s left no block behind", window_text(steps, leaks));
         return;
@@ -162,7 +169,7 @@ static void put_sites(struct emit *emit, const struct report_scope *scope,
         put_site(emit, scope, leaks, &leaks->sites[i]);
     }
     if (shown < leaks->count)
-        emit_line(emit, "and %s by %s more site%s: --top shows them", human_bytes(bytes, rest),
+        emit_line(emit, "and %s by %s more call site%s: --top shows them", human_bytes(bytes, rest),
                   human_count(more, (int64_t)(leaks->count - shown)),
                   leaks->count - shown == 1 ? "" : "s");
     if (emit->format == EMIT_TABLE)
@@ -230,7 +237,7 @@ static int put_all(struct report *report, const struct leaks_options *options)
 static int cmd_leaks(const struct command_call *call)
 {
     struct leaks_options options = {
-        .common = REPORT_OPTIONS, .keep = LEAK_KEEP, .warm_up = LEAK_WARM_UP, .top = 20};
+        .common = REPORT_OPTIONS, .keep = LEAK_KEEP, .warm_up = LEAK_WARM_UP, .top = TOP};
     struct report report;
     int code;
 

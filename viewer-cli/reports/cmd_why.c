@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "why.h"
@@ -93,9 +94,10 @@ static void put_change(const struct why_part *part)
     EMIT_SECTION(part->emit, "change", NULL, EMIT_ROWS, change_columns);
     put_quantity(part, "allocated", either(why->before.allocated, true, why->before_bytes),
                  either(why->after.allocated, true, why->after_bytes));
-    put_quantity(part, "reserved",
-                 either(why->before.reserved, why->segments_known, why->before_reserved),
-                 either(why->after.reserved, why->segments_known, why->after_reserved));
+    int64_t before = either(why->before.reserved, why->segments_known, why->before_reserved);
+    int64_t after = either(why->after.reserved, why->segments_known, why->after_reserved);
+    if (part->emit->format != EMIT_TABLE || before != INSTANT_NONE || after != INSTANT_NONE)
+        put_quantity(part, "reserved", before, after);
     put_larger(part);
 }
 
@@ -140,22 +142,62 @@ static void put_amounts(const struct why_part *part, const struct why_group *gro
     emit_int(part->emit, group->after_blocks);
 }
 
-/* People see what stayed the same, too, if it is a hundredth: the rows say what memory was for. */
-static bool is_shown(const struct why *why, const struct why_group *category)
+enum { TOP = 12, LEAST_SHARE = 1000 };
+
+/* People see no change below a thousandth of the memory there was, unless --top wants more rows
+ * than there are without it. */
+static bool is_tiny(const struct why_part *part, const struct why_group *group)
 {
-    return why_change(category) || category->after_bytes >= why->after_bytes / 100;
+    const struct why *why = part->why;
+    int64_t most = why->before_bytes > why->after_bytes ? why->before_bytes : why->after_bytes;
+    return part->emit->format == EMIT_TABLE && part->top <= TOP &&
+           llabs(why_change(group)) < most / LEAST_SHARE;
+}
+
+/* Of kinds that stayed the same people see the bytes, if they are a hundredth: what memory was for.
+ */
+static void say_same(const struct why_part *part)
+{
+    const struct why *why = part->why;
+    struct buf line = {0};
+    char bytes[HUMAN_MAX];
+    for (size_t i = 0; i < why->category_count; i++) {
+        const struct why_group *category = &why->categories[i];
+        if (!why_change(category) && category->after_bytes >= why->after_bytes / 100)
+            buf_print(&line, "%s%s %s", line.count ? "; " : "", purpose_name(category->purpose),
+                      human_bytes(bytes, category->after_bytes));
+    }
+    if (line.count)
+        emit_line(part->emit, "unchanged: %s", buf_string(&line));
+    part->emit->out.broken = part->emit->out.broken || line.broken;
+    buf_clear(&line);
+}
+
+static bool is_category_shown(const struct why_part *part, const struct why_group *category)
+{
+    return part->emit->format != EMIT_TABLE || (why_change(category) && !is_tiny(part, category));
 }
 
 static void put_categories(const struct why_part *part)
 {
     const struct why *why = part->why;
-    EMIT_SECTION(part->emit, "by_category", "By kind of memory", EMIT_ROWS, category_columns);
+    bool open = part->emit->format != EMIT_TABLE;
+    if (open)
+        EMIT_SECTION(part->emit, "by_category", NULL, EMIT_ROWS, category_columns);
     for (size_t i = 0; i < why->category_count; i++) {
-        if (part->emit->format == EMIT_TABLE && !is_shown(why, &why->categories[i]))
+        if (!is_category_shown(part, &why->categories[i]))
             continue;
+        if (!open)
+            EMIT_SECTION(part->emit, "by_category", "By kind of memory", EMIT_ROWS,
+                         category_columns);
+        open = true;
         put_amounts(part, &why->categories[i]);
         emit_text(part->emit, purpose_name(why->categories[i].purpose));
     }
+    if (!open)
+        emit_heading(part->emit, "By kind of memory");
+    if (part->emit->format == EMIT_TABLE)
+        say_same(part);
 }
 
 static void put_blocks(struct emit *emit, const struct why_group *group)
@@ -182,6 +224,8 @@ static void put_groups(const struct why_part *part)
 {
     const struct why *why = part->why;
     size_t count = changed(why), shown = count < (size_t)part->top ? count : (size_t)part->top;
+    while (shown > 1 && is_tiny(part, &why->groups[shown - 1]))
+        shown--;
     char bytes[HUMAN_MAX], more[HUMAN_MAX];
     int64_t rest = why->after_bytes - why->before_bytes;
     if (part->emit->format == EMIT_TABLE && !count) {
@@ -468,10 +512,8 @@ static int read_arguments(const struct command_call *call, char **arguments, int
         bool half = instant_is_name(first) || instant_is_name(second);
         mem_free(first);
         if (half || out->database)
-            return command_misused(
-                call->command,
-                "'%s' is no pair of moments A..B; step N alone is compared with the step before it",
-                arguments[i]);
+            return command_misused(call->command, "'%s' is no pair of moments, such as 3..8",
+                                   arguments[i]);
         out->database = arguments[i];
     }
     return 0;
@@ -479,7 +521,7 @@ static int read_arguments(const struct command_call *call, char **arguments, int
 
 static int cmd_why(const struct command_call *call)
 {
-    struct why_options options = {.common = REPORT_OPTIONS, .top = 12};
+    struct why_options options = {.common = REPORT_OPTIONS, .top = TOP};
     struct why_request request;
     struct report report;
     char **arguments;

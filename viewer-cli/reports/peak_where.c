@@ -199,23 +199,40 @@ static void put_amount(const struct peak_part *part, int64_t bytes, int64_t bloc
     emit_int(part->emit, blocks);
 }
 
-/* How many rows are shown; says what the others hold. */
+enum { TOP = 10, LEAST_SHARE = 1000 };
+
+/* People see no row below a thousandth unless --top wants more rows than there are without it. */
+static bool is_tiny(const struct peak_part *part, int64_t bytes)
+{
+    return part->emit->format == EMIT_TABLE && part->top <= TOP &&
+           bytes < part->peak->bytes / LEAST_SHARE;
+}
+
+/* How many rows are shown, of groups that have the largest first; says what the others hold. */
 static size_t shown(const struct peak_part *part, const struct groups *groups)
 {
-    size_t top = (size_t)part->top;
-    return groups->count < top ? groups->count : top;
+    size_t top = (size_t)part->top, count = groups->count < top ? groups->count : top;
+    while (count && is_tiny(part, groups->groups[count - 1].bytes))
+        count--;
+    return count;
+}
+
+static void say_rest(const struct peak_part *part, int64_t rest, size_t count, const char *what)
+{
+    char bytes[HUMAN_MAX], number[HUMAN_MAX];
+    if (count)
+        emit_line(part->emit, "and %s in %s more %s%s: --top shows %s", human_bytes(bytes, rest),
+                  human_count(number, (int64_t)count), what, count == 1 ? "" : "s",
+                  count == 1 ? "it" : "them");
 }
 
 static void put_rest(const struct peak_part *part, const struct groups *groups, const char *what)
 {
-    char bytes[HUMAN_MAX], count[HUMAN_MAX];
     int64_t rest = 0;
     size_t from = shown(part, groups);
     for (size_t i = from; i < groups->count; i++)
         rest += groups->groups[i].bytes;
-    if (from < groups->count)
-        emit_line(part->emit, "and %s in %s more %s: --top shows them", human_bytes(bytes, rest),
-                  human_count(count, (int64_t)(groups->count - from)), what);
+    say_rest(part, rest, groups->count - from, what);
 }
 
 /* On a terminal only, and not on a narrow one. */
@@ -258,13 +275,21 @@ static void explain_categories(const struct peak_part *part)
 static void put_categories(const struct peak_part *part)
 {
     EMIT_SECTION(part->emit, "by_category", "By kind of memory", EMIT_ROWS, category_columns);
+    int64_t rest = 0;
+    size_t left = 0;
     for (size_t i = 0; i < part->peak->category_count; i++) {
         const struct peak_category *category = &part->peak->categories[i];
+        if (is_tiny(part, category->bytes)) {
+            rest += category->bytes;
+            left++;
+            continue;
+        }
         put_amount(part, category->bytes, category->blocks);
         emit_text(part->emit, purpose_name(category->purpose));
         emit_text(part->emit, category->rule);
         put_bar(part, category->bytes);
     }
+    say_rest(part, rest, left, "kind");
     explain_categories(part);
 }
 
@@ -307,7 +332,7 @@ static void put_births(const struct peak_part *part)
         emit_known(part->emit, group->id);
         emit_text(part->emit, group->shown);
     }
-    put_rest(part, groups, "phases");
+    put_rest(part, groups, "phase");
 }
 
 static void put_sites(const struct peak_part *part)
@@ -328,7 +353,7 @@ static void put_sites(const struct peak_part *part)
         emit_known(part->emit, group->id);
         emit_text(part->emit, group->shown);
     }
-    put_rest(part, groups, "sites");
+    put_rest(part, groups, "call site");
 }
 
 #define TABLE(name, put, columns)                                                                  \
