@@ -104,7 +104,7 @@ class Answers(object):
         about(left["parameter"], self.p, "parameters")
         about(sum(left.values()), 4 * self.p + self.l, "in all")
         said = self.text("why", "0/zero_grad..1/zero_grad")
-        says(said, r"0 B +BYTES +BYTES +parameter", self.p, self.p)
+        says(said, r"unchanged:.* parameter BYTES", self.p)
         says(said, r"BYTES +0 B +BYTES +gradient", self.p, self.p)
         says(said, r"BYTES +0 B +BYTES +optimizer state", 2 * self.p, 2 * self.p)
         says(said, r"BYTES +0 B +BYTES +activation, held by the program", self.l, self.l)

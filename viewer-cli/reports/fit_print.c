@@ -53,6 +53,7 @@ static const char *conf_text(const char *conf)
 static const struct emit_column replay_columns[] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
     {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
+    {NULL, "smallest memory", EMIT_TEXT, EMIT_PEOPLE},
     {"settings", NULL, EMIT_TEXT, EMIT_PROGRAMS},
     {"limit", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"sizes", NULL, EMIT_TEXT, EMIT_PROGRAMS},
@@ -72,7 +73,6 @@ static const struct emit_column replay_columns[] = {
     {"reserve", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"smallest", NULL, EMIT_BYTES, EMIT_PROGRAMS},
     {"at_least", NULL, EMIT_BYTES, EMIT_PROGRAMS},
-    {NULL, "smallest memory", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "set aside", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
     {NULL, "replayed", EMIT_TEXT, EMIT_PEOPLE},
     {NULL, "settings", EMIT_TEXT, EMIT_PEOPLE},
@@ -152,18 +152,26 @@ static void put_adopted(const struct fit_part *part)
     put_buf(emit_of(part), &text);
 }
 
+static bool is_bound(const struct fit_part *part)
+{
+    return part->ended.is_refused && least_of(part) != FIT_NONE;
+}
+
 /* "776 MiB"; "more than 17.8 GiB" where a request was refused. */
-static void put_smallest(const struct fit_part *part)
+static void put_smallest_text(const struct fit_part *part)
 {
     char bytes[HUMAN_MAX], text[HUMAN_MAX + 16];
     int64_t least = least_of(part);
-    bool bound = part->ended.is_refused && least != FIT_NONE;
-    emit_known(emit_of(part), fit_smallest_of(part, &part->rows[0].need));
-    emit_known(emit_of(part), bound ? least + fit_reserve(part) : FIT_NONE);
     if (least != FIT_NONE)
-        snprintf(text, sizeof text, "%s%s", bound ? "more than " : "",
+        snprintf(text, sizeof text, "%s%s", is_bound(part) ? "more than " : "",
                  human_bytes(bytes, least + fit_reserve(part)));
     emit_text(emit_of(part), least == FIT_NONE ? NULL : text);
+}
+
+static void put_smallest(const struct fit_part *part)
+{
+    emit_known(emit_of(part), fit_smallest_of(part, &part->rows[0].need));
+    emit_known(emit_of(part), is_bound(part) ? least_of(part) + fit_reserve(part) : FIT_NONE);
 }
 
 /* Why the replay's peak is not that of the run. */
@@ -201,6 +209,7 @@ static void put_replay(const struct fit_part *part)
     struct buf settings = {0};
     EMIT_SECTION(emit, "fit", NULL, EMIT_RECORD, replay_columns);
     fit_put_scope(part);
+    put_smallest_text(part);
     emit_text(emit, part->rows[0].text);
     emit_known(emit, trace->limit ? (int64_t)trace->limit : FIT_NONE);
     emit_text(emit, sizes_text(part));
@@ -515,8 +524,10 @@ void fit_print(struct report *report, const struct fit_part *parts, size_t count
         if (!parts[i].loaded)
             continue;
         report_heading(report, "Replay", parts[i].scope);
+        put_memory(&parts[i]); /* the answer first */
         for (size_t s = 0; s < SECTIONS; s++)
-            sections[s].put(&parts[i]);
+            if (sections[s].put != put_memory)
+                sections[s].put(&parts[i]);
     }
     /* For programs the sections are there even without a row. */
     for (size_t s = 0; s < SECTIONS && !people; s++) {
