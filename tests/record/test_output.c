@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "batch.h"
 #include "error.h"
 #include "launch.h"
 #include "record_output.h"
@@ -184,6 +185,7 @@ TEST(the_closing_lines_are_five)
     summary.totals.allocs = 1;
     summary.totals.peak_allocated = 1024;
     summary.totals.peak_step = 1;
+    summary.totals.peak_rank = BATCH_NULL;
     snprintf(summary.totals.peak_phase, sizeof summary.totals.peak_phase, "backward");
     snprintf(summary.totals.peak_device_name, sizeof summary.totals.peak_device_name, "cpu");
     summary_text(&summary, &out);
