@@ -27,7 +27,8 @@ void buf_add(struct buf *buf, const char *bytes, size_t count)
 {
     if (!room(buf, count))
         return;
-    memcpy(buf->data + buf->count, bytes, count);
+    if (count) /* `bytes` may be NULL then */
+        memcpy(buf->data + buf->count, bytes, count);
     buf->count += count;
     buf->data[buf->count] = '\0';
 }

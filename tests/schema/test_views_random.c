@@ -370,7 +370,7 @@ static void check_categories(struct db *db)
         "SELECT a.seq, CASE a.tag WHEN 1 THEN 'parameter' WHEN 2 THEN 'input' WHEN 3 THEN 'bucket'"
         " ELSE 'other' END FROM allocation a JOIN allocations l ON l.allocation = a.seq"
         " LEFT JOIN phase_role r ON r.id = l.phase_id WHERE a.tag IS NOT NULL AND NOT (a.tag = 2"
-        "  AND coalesce(r.role, '') IN ('forward', 'loss', 'backward', 'recompute'))");
+        "  AND coalesce(r.role, '') IN ('forward', 'loss', 'backward', 'recompute', 'eval'))");
     same_rows(db, "inputs",
               "SELECT c.allocation FROM allocation_category c JOIN allocations l"
               " ON l.allocation = c.allocation LEFT JOIN phase_role r ON r.id = l.phase_id"
