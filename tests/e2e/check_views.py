@@ -95,7 +95,7 @@ class Recording:
         """design: tags where there are some, else from the life."""
         names = (None, "parameter", "gradient", "optimizer state", "activation", "input", "bucket",
                  "workspace", "other")
-        computed = ("forward", "loss", "backward", "recompute")
+        computed = ("forward", "loss", "backward", "recompute", "eval")
         if tag is not None and (names[tag] != "input" or
                                 self.role(self.born(seq)) not in computed):
             return names[tag]

@@ -327,10 +327,19 @@ static int find_step(struct listing *list, struct row *row)
     return err < 0 ? err : 0;
 }
 
+/* Programs get what is recorded: an evaluation is of no step, and of none that they ask for. */
+static bool is_of_people(const struct listing *list, const struct row *row)
+{
+    return row->evaluates && list->report->emit.format != EMIT_TABLE &&
+           report_has_steps(list->report->options);
+}
+
 static int put_row(struct listing *list, struct row *row)
 {
     struct emit *emit = &list->report->emit;
-    int err = find_step(list, row);
+    if (is_of_people(list, row))
+        return 0;
+    int err = list->report->emit.format == EMIT_TABLE ? find_step(list, row) : 0;
     int64_t depth = err < 0 ? err : depth_of(list, row);
     if (depth < 0)
         return (int)depth;

@@ -91,7 +91,7 @@ static void put_where(const struct peak_part *part)
     const struct peak *peak = part->peak;
     EMIT_SECTION(emit, "peak", NULL, EMIT_RECORD, where_columns);
     peak_put_scope(part);
-    emit_known(emit, peak->step != PEAK_NONE ? peak->step : peak->after_step);
+    emit_known(emit, peak->step);
     emit_text(emit, peak->phase_name);
     emit_int(emit, peak->at_ns);
     emit_int(emit, peak->allocated);
