@@ -4,7 +4,7 @@ knows it. It leaves `deaf`: whether blocks of the CPU are not reported.
 
 What only autograd holds, in the middle of a step, no object of Python leads to: such blocks of the CPU
 stay unknown, and so does that they go. Blocks of the CPU that go and were told here are seen by the
-library itself. Of CUDA the caching allocator's own list is told."""
+library itself. Of CUDA the caching allocator's own list is reported."""
 import ctypes
 import gc
 import sys

@@ -102,7 +102,7 @@ class Run:
         return "tidemark.Run(%r)" % self._shown()
 
     def _shown(self) -> str:
-        """The path as it is told: short where it is below this folder."""
+        """The path as a message has it: short where it is below this folder."""
         short = os.path.relpath(self.path)
         return self.path if short.startswith("..") else short
 
