@@ -24,20 +24,16 @@
 #include "pyframes.h"
 #include "pyframes_api.h"
 
-enum { COUNTERS = 64, TRIALS = 8, SELDOM = 1 << 16 };
+enum { TRIALS = 8, SELDOM = 1 << 16 };
 /* A capture takes microseconds, and longer only where its thread does not get the processor. Who
  * goes on before it has ended frees what it reads. */
 #define END_PATIENCE_NS (10000 * (uint64_t)NS_PER_MS)
 
-struct counter {
-    _Alignas(64) _Atomic int64_t running;
-};
-
 struct pyframes pyframes;
 
-static struct counter counters[COUNTERS];
+struct pyframes_counter pyframes_counters[PYFRAMES_COUNTERS];
+__thread uint32_t pyframes_my_counter;
 static _Atomic uint32_t threads_seen;
-static __thread uint32_t my_counter; /* 1 and up; 0 = not chosen yet */
 
 static struct pyframes_api api;
 static _Atomic bool api_found;
@@ -49,32 +45,17 @@ static _Atomic int32_t known_process; /* that last renewed the table */
 
 /* ---- brackets ---- */
 
-static __attribute__((noinline)) uint32_t choose_counter(void)
+uint32_t pyframes_choose_counter(void)
 {
     uint32_t number = atomic_fetch_add_explicit(&threads_seen, 1, memory_order_relaxed);
-    my_counter = 1 + number % COUNTERS;
-    return my_counter;
-}
-
-bool pyframes_enter(void)
-{
-    uint32_t mine = my_counter ? my_counter : choose_counter();
-    atomic_fetch_add(&counters[mine - 1].running, 1);
-    if (atomic_load(&pyframes.state) == PYFRAMES_READY && pyframes.python.is_initialized())
-        return true;
-    pyframes_leave();
-    return false;
-}
-
-void pyframes_leave(void)
-{
-    atomic_fetch_sub_explicit(&counters[my_counter - 1].running, 1, memory_order_release);
+    pyframes_my_counter = 1 + number % PYFRAMES_COUNTERS;
+    return pyframes_my_counter;
 }
 
 static bool captures_run(void)
 {
-    for (int i = 0; i < COUNTERS; i++)
-        if (atomic_load(&counters[i].running) > 0)
+    for (int i = 0; i < PYFRAMES_COUNTERS; i++)
+        if (atomic_load(&pyframes_counters[i].running) > 0)
             return true;
     return false;
 }
@@ -260,8 +241,8 @@ static void notice_fork(void)
     int32_t process = (int32_t)syscall(SYS_getpid);
     int32_t before = atomic_exchange(&known_process, process);
     if (before && process != before)
-        for (int i = 0; i < COUNTERS; i++)
-            atomic_store(&counters[i].running, 0);
+        for (int i = 0; i < PYFRAMES_COUNTERS; i++)
+            atomic_store(&pyframes_counters[i].running, 0);
 }
 
 bool pyframes_renew(void)

@@ -36,9 +36,32 @@ struct pyframes {
 
 extern struct pyframes pyframes;
 
+/* Captures that run; a thread keeps to one of the counters. */
+struct pyframes_counter {
+    _Alignas(64) _Atomic int64_t running;
+};
+enum { PYFRAMES_COUNTERS = 64 };
+extern struct pyframes_counter pyframes_counters[PYFRAMES_COUNTERS];
+extern __thread uint32_t pyframes_my_counter; /* 1 and up; 0 = not chosen yet */
+uint32_t pyframes_choose_counter(void);
+
 /* Brackets of a capture. False: captures have ended; then without the other bracket. */
-bool pyframes_enter(void);
-void pyframes_leave(void);
+static inline void pyframes_leave(void)
+{
+    atomic_fetch_sub_explicit(&pyframes_counters[pyframes_my_counter - 1].running, 1,
+                              memory_order_release);
+}
+
+static inline bool pyframes_enter(void)
+{
+    uint32_t mine = pyframes_my_counter ? pyframes_my_counter : pyframes_choose_counter();
+    atomic_fetch_add(&pyframes_counters[mine - 1].running, 1);
+    if (__builtin_expect(atomic_load(&pyframes.state) == PYFRAMES_READY, 1) &&
+        pyframes.python.is_initialized())
+        return true;
+    pyframes_leave();
+    return false;
+}
 
 /* Makes the table of the ring that is now there: of a ring of other definitions nothing is kept. */
 bool pyframes_renew(void);

@@ -27,7 +27,7 @@ struct table {
 static _Atomic(struct table *) table;
 static _Atomic uint32_t lock;
 static uint32_t used; /* entries that are not empty */
-static _Atomic uint32_t living;
+_Atomic uint32_t pymodules_living;
 
 static uint64_t home_of(const struct table *in, uint64_t object)
 {
@@ -106,7 +106,7 @@ static bool put(uint64_t object, uint32_t number)
     if (!in)
         return false;
     enter(in, object, number);
-    living++;
+    pymodules_living++;
     return true;
 }
 
@@ -130,12 +130,7 @@ void pymodules_drop(uint64_t object)
     struct entry *known = in && object > GONE ? entry_of(in, object) : NULL;
     if (known) {
         atomic_store_explicit(&known->object, GONE, memory_order_release);
-        living--;
+        pymodules_living--;
     }
     fork_lock_give(&lock);
-}
-
-uint32_t pymodules_count(void)
-{
-    return atomic_load_explicit(&living, memory_order_relaxed);
 }

@@ -51,8 +51,14 @@ struct pymodules_found pymodules_go(const struct pyframes_python *python, const 
 /* The same of any stack. */
 struct pymodules_found pymodules_look(const struct pyframes_python *python, const void *state);
 
-/* For tests. */
+/* 0: it is no module that was told. */
 uint32_t pymodules_find(uint64_t object);
-uint32_t pymodules_count(void);
+
+extern _Atomic uint32_t pymodules_living;
+/* How many there are now. */
+static inline uint32_t pymodules_count(void)
+{
+    return atomic_load_explicit(&pymodules_living, memory_order_relaxed);
+}
 
 #endif

@@ -217,12 +217,20 @@ static __attribute__((noinline)) struct pymodules_found go_on(const struct pyfra
     return pymodules_look(python, state);
 }
 
-/* Nearly always the first frame tells, and its argument is in no cell. The engine's is no module.
- */
+/* Of a backward: what the engine's frame tells stands in the way already. */
+static bool is_only_engine(uint32_t way)
+{
+    const uint32_t one = 1u << WAY_COUNT_AT | WAY_TO_ENGINE;
+    return (way & (WAY_MOST << WAY_COUNT_AT | WAY_TO_ENGINE | WAY_UNKNOWN)) == one;
+}
+
+/* Nearly always the first frame tells, and its argument is in no cell. */
 struct pymodules_found pymodules_go(const struct pyframes_python *python, const void *state,
                                     uint32_t way)
 {
     const struct pyframes_layout *layout = &python->layout;
+    if (is_only_engine(way))
+        return (struct pymodules_found){0, true};
     const char *frame = shown(layout, pyframes_innermost(layout, state));
     frame = up(layout, frame, way & (ARENA_MAX_DEPTH - 1));
     uint32_t module =
