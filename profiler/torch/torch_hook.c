@@ -23,8 +23,9 @@
 #include "pyframes.h"
 #include "stand_in.h"
 #include "torch_census.h"
+#include "torch_cpu.h"
+#include "torch_hook_inner.h"
 #include "torch_late.h"
-#include "torch_site.h"
 
 #define EXPORT __attribute__((visibility("default")))
 #define MANGLED(name) __asm__(name) EXPORT
@@ -58,17 +59,6 @@ struct heap_cache {
 };
 static __thread struct heap_cache heap_of_alloc, heap_of_free;
 
-static bool recording(void)
-{
-    return guest.page && guest_live();
-}
-
-static uint32_t site_of_block(uint32_t *module)
-{
-    *module = 0;
-    return here_stacks ? torch_site_and_module(module) : 0;
-}
-
 /* What else is to be tried at the first reports. */
 static bool (*also)(void);
 
@@ -88,18 +78,23 @@ static int32_t kind_of(struct c10_device device)
     return device.type == C10_CUDA ? DEVICE_CUDA : DEVICE_OTHER;
 }
 
-/* The slow side of heap_of: a new heap, or the first event of a thread or of a forked child. */
-static uint32_t find_heap(struct heap_cache *cache, const struct arena_heap *heap,
-                          uint32_t generation)
+uint32_t torch_hook_heap(const struct arena_heap *heap)
 {
     if (heap->device_kind == DEVICE_CPU)
         notes_live("torch-cpu");
     else if (heap->device_kind == DEVICE_CUDA)
         notes_live("torch-cuda");
     notes_send();
+    return intern(ARENA_HEAP, heap, sizeof *heap) & EVENT_MAX_HEAP;
+}
+
+/* The slow side of heap_of: a new heap, or the first event of a thread or of a forked child. */
+static uint32_t find_heap(struct heap_cache *cache, const struct arena_heap *heap,
+                          uint32_t generation)
+{
     *cache = (struct heap_cache){
         .generation = generation,
-        .heap = intern(ARENA_HEAP, heap, sizeof *heap) & EVENT_MAX_HEAP,
+        .heap = torch_hook_heap(heap),
         .kind = heap->device_kind,
         .index = heap->device_index,
         .stream = heap->stream,
@@ -139,7 +134,7 @@ struct report {
 
 static void emit_alloc(const struct report *report, uint32_t flags, uint32_t recording)
 {
-    uint32_t module, site = site_of_block(&module);
+    uint32_t module, site = torch_hook_site(&module);
     struct event event = {
         .word = recording,
         .kind = EVENT_BLOCK_ALLOC,
@@ -191,9 +186,9 @@ static __attribute__((noinline)) uint32_t note_in_census(const struct report *re
 static void take(struct report report)
 {
     bool totals = report.has_totals && report.device.type != C10_CPU;
-    if (report.size == 0)
+    if (report.size == 0 || (torch_cpu_inside && report.device.type == C10_CPU))
         return;
-    bool live = recording();
+    bool live = torch_hook_is_recording();
     uint32_t only = 0;
     if (__builtin_expect(census_is_kept(), 0))
         live = (only = note_in_census(&report)) != 0;
@@ -215,13 +210,13 @@ static void take_oom(const struct report *report)
 {
     uint32_t module;
     bool totals = report->device.type != C10_CPU;
-    if (!recording())
+    if (!torch_hook_is_recording())
         return;
     struct event event = {
         .kind = EVENT_OOM,
         .flags = totals ? EVENT_F_TOTALS : 0,
         .heap = heap_of(&heap_of_alloc, report->device, stream_of(report->device)) & EVENT_MAX_HEAP,
-        .site = site_of_block(&module),
+        .site = torch_hook_site(&module),
         .size = (uint64_t)report->size,
         .a = totals ? report->allocated : 0,
         .b = totals ? report->reserved : 0,
@@ -291,11 +286,11 @@ void oom_signed(int64_t size, int64_t allocated, int64_t reserved, struct c10_de
  * destroys; threads that go on with their work then would find memory that was freed. The table is
  * made before libc10 first asks, so a function that is registered at its first question comes
  * before the table's own. */
-static _Atomic bool leaving;
+_Atomic bool torch_hook_leaving;
 
 static void leave(void)
 {
-    atomic_store(&leaving, true);
+    atomic_store(&torch_hook_leaving, true);
 }
 
 static void see_exit(void)
@@ -315,6 +310,11 @@ static _Atomic uint32_t reports;
 static uint32_t settling(void)
 {
     return guest.armed ? atomic_load_explicit(&guest.generation, memory_order_relaxed) + 1 : 1;
+}
+
+bool torch_hook_is_settled(void)
+{
+    return atomic_load_explicit(&settled, memory_order_relaxed) == settling();
 }
 
 static bool is_due(uint32_t number)
@@ -384,15 +384,16 @@ static void delete_cpu(void *reporter, void *ptr)
 }
 
 /* libc10 keeps the size of each block for who is told that it goes: from the start, then, where
- * blocks may be recorded later. */
+ * blocks may be recorded later. Where we need no report of its (torch_cpu.h) it hears the truth. */
 bool profiling_enabled(void)
 {
     uintptr_t theirs = torch_hook_original(TORCH_ENABLED);
-    if (__builtin_expect(quiet, 0))
+    if (__builtin_expect(quiet || torch_cpu_inside, 0))
         return theirs && ((torch_enabled_fn)theirs)();
-    bool live = recording(), stays = !atomic_load_explicit(&leaving, memory_order_relaxed);
+    bool live = torch_hook_is_recording(),
+         stays = !atomic_load_explicit(&torch_hook_leaving, memory_order_relaxed);
     bool record = stays && (live || census_is_kept());
-    if (__builtin_expect(atomic_load_explicit(&settled, memory_order_relaxed) != settling(), 0))
+    if (__builtin_expect(!torch_hook_is_settled(), 0))
         settle(record, live);
     if (record)
         return true;

@@ -14,7 +14,9 @@
 #ifndef TIDEMARK_PROFILER_TORCH_HOOK_H
 #define TIDEMARK_PROFILER_TORCH_HOOK_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* c10::Device: two signed bytes in one register. */
@@ -54,7 +56,11 @@ typedef struct c10_stream (*torch_stream_fn)(int8_t device);
  * allocator's mutex. Cheap when all was found; may be called again when more is loaded. */
 void torch_hook_bind(void);
 /* The address of one; 0: it is not there, or was not found yet. */
-uintptr_t torch_hook_original(enum torch_original which);
+extern _Atomic uintptr_t torch_hook_originals[TORCH_ORIGINALS];
+static inline uintptr_t torch_hook_original(enum torch_original which)
+{
+    return atomic_load_explicit(&torch_hook_originals[which], memory_order_acquire);
+}
 
 /* Keeps the census from now on; false: there is no memory for it. */
 bool torch_hook_keep(void);
@@ -79,6 +85,11 @@ bool torch_watch_begin(void);
 uint32_t torch_watch_end(struct watched *out, uint32_t max);
 /* From the hook: size > 0 a block, < 0 it was freed. */
 void torch_watch_take(uint64_t addr, int64_t size);
-bool torch_watch_is_on(void);
+
+extern char *_Atomic torch_watch_owner; /* NULL: nobody watches */
+static inline bool torch_watch_is_on(void)
+{
+    return atomic_load_explicit(&torch_watch_owner, memory_order_relaxed) != NULL;
+}
 
 #endif

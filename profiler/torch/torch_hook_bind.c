@@ -33,13 +33,8 @@ static const struct origin origins[TORCH_ORIGINALS] = {
     [TORCH_STREAM] = {"libc10_cuda.so", {"_ZN3c104cuda20getCurrentCUDAStreamEa", NULL}},
 };
 
-static _Atomic uintptr_t originals[TORCH_ORIGINALS];
+_Atomic uintptr_t torch_hook_originals[TORCH_ORIGINALS];
 static _Atomic uint32_t binding; /* 1 while a thread is at it */
-
-uintptr_t torch_hook_original(enum torch_original which)
-{
-    return atomic_load_explicit(&originals[which], memory_order_acquire);
-}
 
 static void bind_one(enum torch_original which)
 {
@@ -49,7 +44,7 @@ static void bind_one(enum torch_original which)
     for (int i = 0; handle && i < 2 && origin->names[i] && !found; i++)
         found = dynlink_dlsym(handle, origin->names[i]);
     if (found)
-        atomic_store_explicit(&originals[which], (uintptr_t)found, memory_order_release);
+        atomic_store_explicit(&torch_hook_originals[which], (uintptr_t)found, memory_order_release);
 }
 
 void torch_hook_bind(void)

@@ -12,20 +12,15 @@
 #include "torch_hook.h"
 
 static __thread char me;
-static char *_Atomic owner;
+char *_Atomic torch_watch_owner;
 static struct watched blocks[WATCH_MAX]; /* those that live; the owner's */
 static uint32_t count;
 static bool is_full; /* there were more */
 
-bool torch_watch_is_on(void)
-{
-    return atomic_load_explicit(&owner, memory_order_relaxed) != NULL;
-}
-
 bool torch_watch_begin(void)
 {
     char *nobody = NULL;
-    if (!atomic_compare_exchange_strong(&owner, &nobody, &me))
+    if (!atomic_compare_exchange_strong(&torch_watch_owner, &nobody, &me))
         return false;
     count = 0;
     is_full = false;
@@ -34,7 +29,7 @@ bool torch_watch_begin(void)
 
 void torch_watch_take(uint64_t addr, int64_t size)
 {
-    if (atomic_load_explicit(&owner, memory_order_relaxed) != &me)
+    if (atomic_load_explicit(&torch_watch_owner, memory_order_relaxed) != &me)
         return;
     if (size > 0 && count < WATCH_MAX)
         blocks[count++] = (struct watched){addr, (uint64_t)size};
@@ -50,13 +45,13 @@ void torch_watch_take(uint64_t addr, int64_t size)
 
 uint32_t torch_watch_end(struct watched *out, uint32_t max)
 {
-    if (atomic_load(&owner) != &me)
+    if (atomic_load(&torch_watch_owner) != &me)
         return 0;
     if (is_full)
         notes_why_not("tags of buckets: more blocks came at once than are watched");
     uint32_t given = count < max ? count : max;
     for (uint32_t i = 0; i < given; i++)
         out[i] = blocks[i];
-    atomic_store(&owner, NULL);
+    atomic_store(&torch_watch_owner, NULL);
     return given;
 }

@@ -20,6 +20,13 @@ oom(int64_t size, int64_t allocated, int64_t reserved,
     struct c10_device device) __asm__("_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE");
 EXPORT bool enabled(void) __asm__("_ZN3c1022memoryProfilingEnabledEv");
 
+EXPORT void reporter_new(void *reporter, void *ptr,
+                         size_t bytes) __asm__("_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm");
+EXPORT void reporter_delete(void *reporter,
+                            void *ptr) __asm__("_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv");
+
+static const struct c10_device cpu = {C10_CPU, -1};
+
 EXPORT struct fake_c10 *fake_c10(void)
 {
     return &seen;
@@ -92,4 +99,53 @@ EXPORT void fake_oom(int8_t type, int8_t index, int64_t size, int64_t allocated,
 {
     struct c10_device device = {type, index};
     oom(size, allocated, reserved, device);
+}
+
+/* ---- the reporter of the CPU ---- */
+
+#define KEPT 64
+static __thread struct {
+    void *ptr;
+    size_t bytes;
+} table[KEPT];
+
+void reporter_new(void *reporter, void *ptr, size_t bytes)
+{
+    (void)reporter;
+    if (!enabled() || seen.kept == KEPT)
+        return;
+    table[seen.kept].ptr = ptr;
+    table[seen.kept++].bytes = bytes;
+    usage_unsigned(ptr, (int64_t)bytes, 5, 0, cpu);
+}
+
+void reporter_delete(void *reporter, void *ptr)
+{
+    (void)reporter;
+    if (!enabled())
+        return;
+    for (int i = 0; i < seen.kept; i++) {
+        if (table[i].ptr != ptr)
+            continue;
+        usage_unsigned(ptr, -(int64_t)table[i].bytes, 5, 0, cpu);
+        table[i] = table[--seen.kept];
+        return;
+    }
+    seen.complaints++;
+}
+
+EXPORT void fake_cpu_new(void *ptr, size_t bytes)
+{
+    reporter_new(&seen, ptr, bytes);
+}
+
+EXPORT void fake_cpu_delete(void *ptr)
+{
+    reporter_delete(&seen, ptr);
+}
+
+EXPORT void fake_cpu_oom(size_t bytes)
+{
+    if (enabled())
+        oom((int64_t)bytes, 5, 0, cpu);
 }

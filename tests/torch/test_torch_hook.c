@@ -13,6 +13,8 @@
 #include "fake_c10.h"
 #include "guest_support.h"
 #include "notes.h"
+#include "torch_census.h"
+#include "torch_cpu.h"
 
 #define EVENTS 64
 
@@ -271,6 +273,88 @@ TEST(more_notes_than_fit_do_no_harm)
     CHECK_INT(drain(&fix.own, fix.events, EVENTS), 24);
 }
 
+/* Where both of libc10's functions were seen to come here; two blocks of libc10's table before. */
+static struct fixture begin_direct(void)
+{
+    struct fixture fix = begin();
+    atomic_store(&torch_cpu_direct, false);
+    CALL(fix.c10, fake_cpu_new)(at(64), 100);
+    CALL(fix.c10, fake_cpu_new)(at(256), 100);
+    CHECK(!torch_cpu_is_direct());
+    CHECK_INT(fix.seen->kept, 2);
+    CALL(fix.c10, fake_cpu_delete)(at(64));
+    CHECK(torch_cpu_is_direct());
+    CHECK_INT(fix.seen->kept, 1);
+    CHECK_INT(take(&fix), 3);
+    return fix;
+}
+
+TEST(libc10_keeps_no_table_for_us)
+{
+    struct fixture fix = begin_direct();
+    CALL(fix.c10, fake_cpu_new)(at(128), 200);
+    CALL(fix.c10, fake_cpu_new)(at(192), 0);
+    CALL(fix.c10, fake_cpu_delete)(at(256));
+    CALL(fix.c10, fake_cpu_delete)(at(128));
+    REQUIRE(take(&fix) == 3);
+    CHECK_INT(fix.seen->kept, 1);
+    CHECK_INT(fix.seen->usage + fix.seen->complaints, 0);
+    CHECK_INT(fix.events[0].kind, EVENT_BLOCK_ALLOC);
+    CHECK_INT(fix.events[0].addr, 128);
+    CHECK_INT(fix.events[0].size, 200);
+    CHECK_INT(heap_of(&fix, &fix.events[0]).device_kind, DEVICE_CPU);
+    for (int i = 1; i < 3; i++) {
+        CHECK_INT(fix.events[i].kind, EVENT_BLOCK_FREE);
+        CHECK_INT(fix.events[i].addr, i == 1 ? 256 : 128);
+        CHECK_INT(fix.events[i].size, 0);
+        CHECK_INT(fix.events[i].heap, fix.events[0].heap);
+    }
+}
+
+TEST(who_profiles_is_told_what_it_would_be)
+{
+    struct fixture fix = begin_direct();
+    CALL(fix.c10, fake_cpu_new)(at(128), 200);
+    fix.seen->profiling = true;
+    CALL(fix.c10, fake_cpu_new)(at(192), 300);
+    CHECK_INT(fix.seen->usage, 1);
+    CHECK_INT(fix.seen->size, 300);
+    CALL(fix.c10, fake_cpu_delete)(at(192));
+    CHECK_INT(fix.seen->usage, 2);
+    CHECK_INT(fix.seen->size, -300);
+    CALL(fix.c10, fake_cpu_delete)(at(128)); /* from before it profiled */
+    CHECK_INT(fix.seen->complaints, 1);
+    CHECK_INT(take(&fix), 4); /* each once */
+}
+
+TEST(what_asks_otherwise_is_told_yes)
+{
+    struct fixture fix = begin_direct();
+    CALL(fix.c10, fake_cpu_oom)(1ull << 40);
+    CHECK_INT(fix.seen->oom, 0);
+    REQUIRE(take(&fix) == 1);
+    CHECK_INT(fix.events[0].kind, EVENT_OOM);
+    CHECK_INT(fix.events[0].size, 1ll << 40);
+}
+
+TEST(an_armed_program_needs_the_sizes)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        struct fixture fix = begin();
+        atomic_store(&torch_cpu_direct, false);
+        REQUIRE(torch_hook_keep());
+        CALL(fix.c10, fake_cpu_new)(at(64), 100);
+        CALL(fix.c10, fake_cpu_delete)(at(64));
+        CALL(fix.c10, fake_cpu_new)(at(128), 100);
+        _exit(!torch_cpu_is_direct() && fix.seen->kept == 1 && census_count() == 1 ? 42 : 43);
+    }
+    REQUIRE(waitpid(child, &status, 0) == child);
+    REQUIRE(WIFEXITED(status));
+    CHECK_INT(WEXITSTATUS(status), 42);
+}
+
 static void *report_blocks(void *argument)
 {
     struct fixture *fix = argument;
@@ -343,5 +427,7 @@ TEST_MAIN(TEST_CASE(a_cpu_block_comes_and_goes), TEST_CASE(the_cpu_is_handed_on_
           TEST_CASE(other_accelerators_have_heaps_too),
           TEST_CASE(without_a_recorder_libc10_is_as_it_was), TEST_CASE(at_exit_libc10_is_as_it_was),
           TEST_CASE(each_ring_gets_each_note_once), TEST_CASE(more_notes_than_fit_do_no_harm),
+          TEST_CASE(libc10_keeps_no_table_for_us), TEST_CASE(who_profiles_is_told_what_it_would_be),
+          TEST_CASE(what_asks_otherwise_is_told_yes), TEST_CASE(an_armed_program_needs_the_sizes),
           TEST_CASE(threads_report_at_once), TEST_CASE(a_watch_keeps_what_was_not_freed),
           TEST_CASE(a_watch_has_an_end))
