@@ -34,27 +34,46 @@ const char *db_path(const struct db *db)
 
 void db_drop_kept(struct db *db)
 {
-    void *thing = db->kept;
-    db->kept = NULL;
-    if (thing)
-        db->drop_kept(thing);
+    for (int i = 0; i < DB_KEPT; i++) {
+        struct db_kept kept = db->kept[i];
+        db->kept[i].thing = NULL;
+        if (kept.thing)
+            kept.drop(kept.thing);
+    }
+}
+
+static struct db_kept *kept_of(struct db *db, void (*drop)(void *thing))
+{
+    struct db_kept *free = NULL;
+    for (int i = 0; i < DB_KEPT; i++) {
+        if (db->kept[i].thing && db->kept[i].drop == drop)
+            return &db->kept[i];
+        if (!db->kept[i].thing)
+            free = &db->kept[i];
+    }
+    return free;
 }
 
 bool db_keep(struct db *db, void *thing, void (*drop)(void *thing))
 {
     if (db->page_bytes || !db_in_transaction(db))
         return false;
-    db_drop_kept(db);
-    db->kept = thing;
-    db->drop_kept = drop;
+    struct db_kept *kept = kept_of(db, drop);
+    if (!kept)
+        return false;
+    void *before = kept->thing;
+    *kept = (struct db_kept){thing, drop};
+    if (before)
+        drop(before);
     return true;
 }
 
 void *db_kept(struct db *db, void (*drop)(void *thing))
 {
-    if (db->kept && !db_in_transaction(db))
+    if (!db_in_transaction(db))
         db_drop_kept(db);
-    return db->kept && db->drop_kept == drop ? db->kept : NULL;
+    struct db_kept *kept = kept_of(db, drop);
+    return kept ? kept->thing : NULL;
 }
 
 /* ---- statements ---- */

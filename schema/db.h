@@ -130,10 +130,11 @@ int db_check(struct db *db);
 /* The whole schema as SQL text, for `tidemark sql --schema` and the tests. */
 const char *sch_text(void);
 
-/* One thing that a reader made of what it read and will ask for again. The connection owns it:
- * `drop` frees it when the transaction that it was read in ends, when another thing is kept, and
- * when the connection closes. False, and it stays the caller's: nothing is kept outside of a
- * transaction, where the next statement may see other rows, nor by who writes. */
+/* A thing that a reader made of what it read and will ask for again, one for each `drop`. The
+ * connection owns it: `drop` frees it when the transaction that it was read in ends, when another
+ * is kept with that `drop`, and when the connection closes. False, and it stays the caller's:
+ * nothing is kept outside of a transaction, where the next statement may see other rows, nor by who
+ * writes. */
 bool db_keep(struct db *db, void *thing, void (*drop)(void *thing));
 /* What was kept with this `drop`, which says what it is; NULL. */
 void *db_kept(struct db *db, void (*drop)(void *thing));

@@ -14,6 +14,13 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
+/* One for each `drop`; the things of two kinds are all that readers keep. */
+enum { DB_KEPT = 2 };
+struct db_kept {
+    void *thing; /* NULL = nothing */
+    void (*drop)(void *thing);
+};
+
 struct db {
     struct sqlite3 *handle;
     char *path;
@@ -22,14 +29,13 @@ struct db {
     struct db_stmt *statements; /* those not yet finalized */
     struct db_stmt *idle;       /* those that were, and may be asked for again; newest first */
     size_t idle_count, idle_most;
-    uint64_t log_bytes;    /* in the log after the last commit of this connection */
-    unsigned page_bytes;   /* 0 = opened for reading */
-    struct db_files files; /* of the file that this connection created */
-    bool own;              /* asked by us alone, through views of this build (db_own.c) */
-    bool odd;              /* a number was read that cannot be: told by what is asked next */
-    void *kept;            /* by db_keep, read in the transaction that is open; NULL = nothing */
-    void (*drop_kept)(void *thing);
-    char denied[80]; /* what db_guard refused last */
+    uint64_t log_bytes;           /* in the log after the last commit of this connection */
+    unsigned page_bytes;          /* 0 = opened for reading */
+    struct db_files files;        /* of the file that this connection created */
+    bool own;                     /* asked by us alone, through views of this build (db_own.c) */
+    bool odd;                     /* a number was read that cannot be: told by what is asked next */
+    struct db_kept kept[DB_KEPT]; /* by db_keep, read in the transaction that is open */
+    char denied[80];              /* what db_guard refused last */
     char message[512];
 };
 

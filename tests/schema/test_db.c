@@ -288,12 +288,18 @@ static void drop_other(void *thing)
     dropped += 100;
 }
 
+static void drop_third(void *thing)
+{
+    (void)thing;
+    dropped += 10000;
+}
+
 /* What is kept goes when the transaction does in which it was read, and by nothing before. */
-TEST(a_reader_keeps_one_thing_for_a_transaction)
+TEST(a_reader_keeps_one_thing_of_a_kind_for_a_transaction)
 {
     const char *path = test_path("kept.db");
     struct db *db = NULL, *reader = NULL;
-    int one = 1, two = 2;
+    int one = 1, two = 2, three = 3;
     REQUIRE(db_create(&db, path) == 0);
     REQUIRE(db_open(&reader, path) == 0);
     CHECK(!db_keep(reader, &one, drop_one)); /* the next statement may see other rows */
@@ -304,10 +310,14 @@ TEST(a_reader_keeps_one_thing_for_a_transaction)
     CHECK_INT(db_exec(reader, "SELECT count(*) FROM meta"), 0);
     CHECK(db_kept(reader, drop_one) == &one);
     CHECK(db_keep(reader, &two, drop_other));
+    CHECK_INT(dropped, 0);
+    CHECK(db_kept(reader, drop_one) == &one);
+    CHECK(db_keep(reader, &three, drop_one));
     CHECK_INT(dropped, 1);
-    CHECK(db_kept(reader, drop_one) == NULL);
+    CHECK(db_kept(reader, drop_one) == &three);
+    CHECK(!db_keep(reader, &one, drop_third)); /* readers have two kinds */
     CHECK_INT(db_exec(reader, "COMMIT"), 0);
-    CHECK_INT(dropped, 101);
+    CHECK_INT(dropped, 102);
     CHECK(db_kept(reader, drop_other) == NULL);
     CHECK_INT(db_exec(reader, "BEGIN"), 0);
     CHECK(db_keep(reader, &one, drop_one));
@@ -315,7 +325,7 @@ TEST(a_reader_keeps_one_thing_for_a_transaction)
     CHECK(!db_keep(db, &one, drop_one)); /* who writes reads what it wrote */
     CHECK_INT(db_rollback(db), 0);
     db_close(reader);
-    CHECK_INT(dropped, 102);
+    CHECK_INT(dropped, 103);
     db_close(db);
 }
 
@@ -425,6 +435,7 @@ TEST_MAIN(TEST_CASE(empty_pages_go_and_nothing_else), TEST_CASE(a_new_file_is_pr
           TEST_CASE(wrong_sql_is_an_error_with_a_message),
           TEST_CASE(a_reader_sees_what_was_committed_and_can_write_nothing),
           TEST_CASE(a_reader_reaches_no_other_file_and_sets_nothing),
-          TEST_CASE(a_reader_asks_again), TEST_CASE(a_reader_keeps_one_thing_for_a_transaction),
+          TEST_CASE(a_reader_asks_again),
+          TEST_CASE(a_reader_keeps_one_thing_of_a_kind_for_a_transaction),
           TEST_CASE(work_is_counted), TEST_CASE(the_log_is_measured_and_moved),
           TEST_CASE(one_file_remains_unless_a_reader_holds_it))

@@ -171,5 +171,30 @@ TEST(who_has_no_memory_ends_it)
     db_close(db);
 }
 
-TEST_MAIN(TEST_CASE(without_keyframes), TEST_CASE(from_keyframes), TEST_CASE(a_keyframe_counts),
+/* Within a transaction rows are kept: the same again, in any order and where memory ends. */
+TEST(what_is_kept_is_what_is_there)
+{
+    struct db *reader = NULL;
+    struct db *db = random_blocks(3, "INSERT INTO keyframe SELECT 300, seq FROM allocation"
+                                     " WHERE seq <= 300 AND (free_seq < 0 OR free_seq > 300);");
+    REQUIRE(db_open(&reader, test_path("random")) == 0);
+    REQUIRE(db_exec(reader, "BEGIN") == 0);
+    for (int i = 0; i < 200; i++)
+        compare(reader, 1 + below(2), 1 + below(2), 300 * (1 + below(3)));
+    for (long n = 1; n < 40; n++) {
+        struct sums sums = {0};
+        mem_fail_after(n);
+        living_read(reader, 1, 1, 100 * n, add, &sums);
+        mem_fail_after(0);
+        compare(reader, 1, 1, 100 * n);
+        compare(reader, 1, 1, 100 * n);
+    }
+    CHECK_INT(db_exec(reader, "COMMIT"), 0);
+    compare(reader, 1, 1, 600);
+    db_close(reader);
+    db_close(db);
+}
+
+TEST_MAIN(TEST_CASE(what_is_kept_is_what_is_there), TEST_CASE(without_keyframes),
+          TEST_CASE(from_keyframes), TEST_CASE(a_keyframe_counts),
           TEST_CASE(who_has_no_memory_ends_it))

@@ -2,6 +2,7 @@
 
 #include "error.h"
 #include "group.h"
+#include "living_kept.h"
 #include "query.h"
 #include "span.h"
 
@@ -28,6 +29,7 @@ struct reading {
     int64_t process, device, seq;
     int64_t frame; /* seq of the keyframe, -1 = none */
     struct category_rules *rules;
+    struct living_rows *rows; /* as they were asked for, to be kept; NULL: they are not */
     bool (*see)(void *self, const struct living_block *block);
     void *self;
 };
@@ -58,8 +60,10 @@ static int read_rows(struct reading *reading, const char *sql)
         Q_OUT(Q_INT(block.seq), Q_SIZE(block.size), Q_OPT(block.requested), Q_OPT(block.site),
               Q_OPT(block.tag), Q_INT(block.alloc_ns), Q_INT(block.free_seq), Q_ANY(block.address),
               Q_INT(block.heap), Q_OPT(block.segment), Q_OPT(block.module), Q_OPT(born)));
-    while (query_next(&query))
+    while (query_next(&query)) {
+        living_rows_add(&reading->rows, &block, born);
         query_fail(&query, read_row(reading, &block, born));
+    }
     return query_end(&query);
 }
 
@@ -72,18 +76,35 @@ static int find_frame(struct reading *reading)
     return err;
 }
 
+static int read_kept(struct reading *reading, const struct living_rows *rows)
+{
+    int err = 0;
+    for (size_t i = 0; i < rows->count && err == 0; i++)
+        err = read_row(reading, &rows->rows[i].block, rows->rows[i].born);
+    return err;
+}
+
+static int read_file(struct reading *reading)
+{
+    int err = find_frame(reading);
+    reading->rows = living_rows_begin(reading->process, reading->device, reading->seq);
+    if (err == 0)
+        err = read_rows(reading, kept_sql);
+    if (err == 0)
+        err = read_rows(reading, since_sql);
+    living_rows_keep(reading->db, reading->rows, err == 0);
+    return err;
+}
+
 int living_read(struct db *db, int64_t process, int64_t device, int64_t seq,
                 bool (*see)(void *self, const struct living_block *block), void *self)
 {
     struct reading reading = {
         .db = db, .process = process, .device = device, .seq = seq, .see = see, .self = self};
-    int err = find_frame(&reading);
+    int err = category_load(db, process, &reading.rules);
+    const struct living_rows *rows = living_rows_kept(db, process, device, seq);
     if (err == 0)
-        err = category_load(db, process, &reading.rules);
-    if (err == 0)
-        err = read_rows(&reading, kept_sql);
-    if (err == 0)
-        err = read_rows(&reading, since_sql);
+        err = rows ? read_kept(&reading, rows) : read_file(&reading);
     category_free(reading.rules);
     return err;
 }
