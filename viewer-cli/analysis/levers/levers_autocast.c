@@ -16,6 +16,7 @@
 #include "levers_dtypes.h"
 #include "levers_flow.h"
 #include "levers_losses.h"
+#include "levers_powers.h"
 #include "levers_weights.h"
 #include "levers_work.h"
 
@@ -80,6 +81,18 @@ static const struct levers_block *product_behind(const struct autocast *all, siz
     return NULL;
 }
 
+/* Backward lets it go as it is through with the module of the product that took it: neither what
+ * made it needs it, nor anything else before that. */
+static bool is_needed_by(const struct autocast *all, const struct levers_block *block,
+                         const struct levers_block *product)
+{
+    const struct levers_step *step = &all->work->step;
+    const size_t at = levers_first_from(step, block->end);
+    return product->module != GROUP_NONE && product->module != block->module && at > 0 &&
+           levers_phase_around(&step->phases, LEVERS_BACKWARD, step->blocks[at - 1].seq) &&
+           step->blocks[at - 1].module == product->module;
+}
+
 /* What a product takes in float32 is copied. A norm, or the last piece of an activation, does not
  * need its own output, so that the copy is all that stays; of what is open that is not sure. */
 static bool go_into_product(struct autocast *all, enum levers_op op, enum levers_dtype flow,
@@ -87,8 +100,8 @@ static bool go_into_product(struct autocast *all, enum levers_op op, enum levers
 {
     if (op == LEVERS_OP_NORM || op == LEVERS_OP_UPCASTS || op == LEVERS_OP_PIECES)
         return shrink(all, block, product->seq + 1);
-    if (!all->sure)
-        return shrink(all, block, flow == LEVERS_FULL ? product->seq + 1 : block->seq);
+    if (!all->sure || is_needed_by(all, block, product))
+        return shrink(all, block, all->sure || flow == LEVERS_FULL ? product->seq + 1 : block->seq);
     return levers_extra(&all->edit, levers_half_of(all->work, block), product->seq, block->end);
 }
 
@@ -229,6 +242,13 @@ static bool take_piece(struct autocast *all, size_t at)
             levers_extra(&all->edit, levers_half_of(all->work, given) - whole, end, given->end));
 }
 
+/* What it is given may be needed as it is, too. */
+static bool add_power(struct autocast *all, size_t at)
+{
+    const struct levers_block *input = all->flow.input;
+    return levers_extra(&all->edit, input->size, all->work->step.blocks[at].seq, input->end);
+}
+
 /* Of a convolution: the last one of the call is what it leaves. */
 static bool is_copy(const struct autocast *all, size_t at)
 {
@@ -269,6 +289,8 @@ static bool take_forward(struct autocast *all, size_t at)
         done = add_loss(all, op, block);
     else if (op == LEVERS_OP_PIECES && !all->work->on_host)
         done = take_piece(all, at);
+    else if (all->sure && flow == LEVERS_OPEN && levers_may_be_power(&all->flow, op, at))
+        done = add_power(all, at);
     if (done && op == LEVERS_OP_CONVOLUTION && is_copy(all, at))
         done = all->sure ? shrink(all, block, block->seq)
                          : levers_cut(&all->edit, at, INT64_MIN, LEVERS_NEVER);

@@ -1,0 +1,179 @@
+/* levers_powers.c - see levers_powers.h. */
+#include "levers_powers.h"
+
+#include "group.h"
+
+const struct levers_phase *levers_backward_of(const struct levers_step *step,
+                                              const struct levers_block *block)
+{
+    return levers_phase_after(&step->phases, LEVERS_BACKWARD, block->seq);
+}
+
+bool levers_is_saved_within(const struct levers_step *step, const struct levers_block *block)
+{
+    const struct levers_phase *backward = levers_backward_of(step, block);
+    size_t at = levers_first_from(step, block->end);
+    return backward && block->end > backward->begin && block->end <= backward->end &&
+           block->module != GROUP_NONE && at > 0 && step->blocks[at - 1].seq > backward->begin &&
+           step->blocks[at - 1].module == block->module;
+}
+
+bool levers_is_kept(const struct levers_flow *flow, const struct levers_block *block)
+{
+    return flow->forward && block->end > flow->forward->end;
+}
+
+/* The tensor before, if it is as large. */
+static const struct levers_block *before(const struct levers_step *step, size_t at)
+{
+    const struct levers_block *block = &step->blocks[at];
+    while (at-- > step->older)
+        if (step->blocks[at].asked > LEVERS_SCALAR)
+            return step->blocks[at].asked == block->asked ? &step->blocks[at] : NULL;
+    return NULL;
+}
+
+/* It multiplies two tensors: backward lets them go one right after the other, for the node that
+ * saved both has run. */
+static bool multiplies(const struct levers_step *step, size_t at)
+{
+    enum { NEAR = 32 };
+    const struct levers_block *last = before(step, at);
+    if (!last || !levers_is_saved_within(step, last))
+        return false;
+    for (size_t i = at, seen = 0; i-- > step->older && seen < NEAR; seen++) {
+        const struct levers_block *other = &step->blocks[i];
+        if (other->asked == last->asked &&
+            (other->end == last->end + 1 || other->end == last->end - 1))
+            return true;
+    }
+    return false;
+}
+
+/* How many tensors as large backward makes in the module, until it lets go of another such one that
+ * forward had made: the gradients of one operation, and what they take. */
+static size_t count_gradients(const struct levers_flow *flow, const struct levers_block *block)
+{
+    const struct levers_step *step = &flow->work->step;
+    const struct levers_phase *backward = levers_backward_of(step, block);
+    int64_t end = backward->end;
+    size_t count = 0;
+    for (size_t i = levers_first_from(step, flow->forward->begin);
+         i < step->count && step->blocks[i].seq < backward->begin; i++) {
+        const struct levers_block *other = &step->blocks[i];
+        if (other->asked == block->asked && other->end > block->end && other->end < end)
+            end = other->end;
+    }
+    for (size_t i = levers_first_from(step, block->end);
+         i < step->count && step->blocks[i].seq < end; i++)
+        count += step->blocks[i].module == block->module && step->blocks[i].asked == block->asked;
+    return count;
+}
+
+/* Until backward lets go of what a block was made of. */
+struct behind {
+    const struct levers_block *last; /* as large, let go of before that: the last one; NULL */
+    size_t count, stay;              /* gradients as large from there on; and those that stay */
+};
+
+static struct behind look_behind(const struct levers_flow *flow, const struct levers_block *block,
+                                 const struct levers_block *input)
+{
+    const struct levers_step *step = &flow->work->step;
+    const struct levers_phase *backward = levers_backward_of(step, block);
+    struct behind behind = {0};
+    int64_t begin = backward->begin;
+    for (size_t i = levers_first_from(step, flow->forward->begin);
+         i < step->count && step->blocks[i].seq < backward->begin; i++) {
+        const struct levers_block *other = &step->blocks[i];
+        if (other->asked == block->asked && other->end < input->end && other->end > begin) {
+            begin = other->end;
+            behind.last = other;
+        }
+    }
+    for (size_t i = levers_first_from(step, begin);
+         i < step->count && step->blocks[i].seq < input->end; i++) {
+        const struct levers_block *made = &step->blocks[i];
+        const bool like = made->module == block->module && made->asked == block->asked;
+        behind.count += like;
+        behind.stay += like && made->end > input->end;
+    }
+    return behind;
+}
+
+/* A product of two tensors let this one go alone, for what made the other saved that, too: it has
+ * just made both gradients, one right after the other. */
+static bool went_with_product(const struct levers_step *step, const struct levers_block *block,
+                              const struct levers_block *last)
+{
+    enum { NEAR = 3 };
+    size_t at = last ? levers_first_from(step, last->end) : 0;
+    if (at < 2)
+        return false;
+    const struct levers_block *two = &step->blocks[at - 2];
+    for (size_t i = 0; i < 2; i++)
+        if (two[i].module != block->module || two[i].asked != block->asked ||
+            two[i].end <= last->end)
+            return false;
+    return two[1].seq == two[0].seq + 1 && last->end - two[1].seq <= NEAR;
+}
+
+/* What made it saved it, for it did not save what it was given itself. */
+static bool is_saved_by_maker(const struct levers_flow *flow, const struct levers_block *block)
+{
+    const struct levers_step *step = &flow->work->step;
+    const size_t at = (size_t)(block - step->blocks);
+    const struct levers_block *given = before(step, at);
+    return given && !levers_is_kept(flow, given) && !levers_with_scalar(&flow->scalars, step, at);
+}
+
+/* Numbers that meet the tensor behind this one, before something is needed in backward: a gradient
+ * each at most. */
+static size_t count_scalars(const struct levers_flow *flow, size_t at)
+{
+    const struct levers_step *step = &flow->work->step;
+    const struct levers_block *first = &step->blocks[at];
+    size_t count = 0;
+    for (size_t i = at + 1; i < step->count && step->blocks[i].module == first->module; i++) {
+        if (step->blocks[i].asked <= LEVERS_SCALAR)
+            continue;
+        if (step->blocks[i].asked != first->asked || !levers_with_scalar(&flow->scalars, step, i))
+            break;
+        count++;
+        if (levers_is_kept(flow, &step->blocks[i]))
+            break;
+    }
+    return count;
+}
+
+/* A GPU's autocast computes powers, exponentials and softplus in float32. They save what they are
+ * given, and what they make is not saved by themselves. In backward a sine or a product makes two
+ * tensors, of which the product leaves both, a power more, and others one; so has what made its
+ * input, if it needs that as well. More than a power and the numbers behind it is the error
+ * function, which is as its input is. */
+static bool may_be_power(const struct levers_flow *flow, size_t at)
+{
+    enum { OF_SINE = 2, OF_POWER = 3 };
+    const struct levers_step *step = &flow->work->step;
+    const struct levers_block *block = &step->blocks[at], *input = flow->input;
+    const struct levers_phase *backward = levers_backward_of(step, block);
+    if (flow->work->on_host || block->module == GROUP_NONE || !backward || !input ||
+        input->asked != block->asked || !levers_is_kept(flow, input) ||
+        levers_with_scalar(&flow->scalars, step, at))
+        return false;
+    const bool maker = input->module == block->module && is_saved_by_maker(flow, input);
+    const struct behind behind = look_behind(flow, block, input);
+    if (behind.stay > 1)
+        return false;
+    if (!levers_is_kept(flow, block))
+        return !maker && !multiplies(step, at) && !went_with_product(step, block, behind.last) &&
+               behind.count != OF_SINE && behind.count <= OF_POWER + count_scalars(flow, at);
+    return block->end < backward->end && !levers_is_saved_within(step, block) &&
+           count_gradients(flow, block) > OF_SINE + (size_t)maker;
+}
+
+bool levers_may_be_power(const struct levers_flow *flow, enum levers_op op, size_t at)
+{
+    return op == LEVERS_OP_UNKNOWN && (flow->all_half || flow->flow == LEVERS_HALF) &&
+           may_be_power(flow, at);
+}
