@@ -286,6 +286,20 @@ TEST(products_of_an_attention_stand_side_by_side)
     CHECK_INT(lever_of(forward, NULL, NAMES MODULES("Block")).bytes, MIB(150));
 }
 
+/* A GPU's sum over many rows has partial sums in float32 for a moment, and flags. */
+TEST(partial_sums_stay_float32)
+{
+    static const struct made forward[] = {{ENCODE, 100, KEPT}, {0}};
+    static const struct made sums[] = {{BACKWARD_40, 64, 4}, {BACKWARD_40, 1, 3}, {0}};
+    static const struct made other[] = {{BACKWARD_40, 64, 3}, {BACKWARD_40, 1, 4}, {0}};
+    static const char names[] = NAMED(2, "Linear.forward");
+    CHECK_INT(2 * kind_of(forward, sums, names, LEVER_HALF_PRECISION).bytes, MIB(25 + 100 + 1));
+    CHECK_INT(2 * kind_of(forward, other, names, LEVER_HALF_PRECISION).bytes,
+              MIB(25 + 100 + 64 + 1));
+    CHECK_INT(2 * lever_of(forward, sums, names).bytes, MIB(100 + 1));
+    CHECK_INT(2 * lever_of(forward, other, names).bytes, MIB(100 + 64 + 1));
+}
+
 TEST_MAIN(TEST_CASE(half_of_all_is_a_bound), TEST_CASE(autocast_halves_what_products_make),
           TEST_CASE(dtypes_have_to_be_known), TEST_CASE(rests_are_of_modules_that_are_alike),
           TEST_CASE(what_has_no_name_most_likely_halves),
@@ -294,4 +308,5 @@ TEST_MAIN(TEST_CASE(half_of_all_is_a_bound), TEST_CASE(autocast_halves_what_prod
           TEST_CASE(sum_with_what_is_float32_is_float32),
           TEST_CASE(a_number_leaves_the_dtype_as_it_is), TEST_CASE(as_large_as_a_loss_by_accident),
           TEST_CASE(a_product_copies_the_weight_of_its_module),
-          TEST_CASE(products_of_an_attention_stand_side_by_side))
+          TEST_CASE(products_of_an_attention_stand_side_by_side),
+          TEST_CASE(partial_sums_stay_float32))

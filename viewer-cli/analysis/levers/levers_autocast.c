@@ -311,6 +311,8 @@ static bool take_backward(struct autocast *all, size_t at)
     const struct levers_block *block = &all->work->step.blocks[at];
     bool halved =
         block->module != GROUP_NONE && map_get(&all->halved, (uint64_t)block->module) != MAP_NONE;
+    if (levers_has_partial_sums(all->work, at))
+        return true;
     /* By accident something else may be as large as a parameter. */
     if (block->purpose == PURPOSE_GRADIENT ||
         (all->sure && levers_is_like_parameter(all->work, block)))

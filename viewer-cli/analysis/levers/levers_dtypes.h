@@ -74,6 +74,9 @@ int64_t levers_half_of(const struct levers_work *work, const struct levers_block
  * there is room for. */
 int64_t levers_half_of_computed(const struct levers_work *work, const struct levers_dtypes *dtypes,
                                 const struct levers_block *block, bool sure);
+/* Where a GPU adds up many numbers it has partial sums in float32 for a moment, whatever dtype the
+ * numbers have, and flags for them, which go first. */
+bool levers_has_partial_sums(const struct levers_work *work, size_t at);
 /* Of levers_dtypes_read: what `least` has. */
 int levers_least_read(struct levers_work *work, struct levers_dtypes *out);
 /* In backward, as large as a parameter: mostly its gradient. */

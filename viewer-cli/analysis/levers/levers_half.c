@@ -121,6 +121,8 @@ static bool halves(struct half *half, size_t at)
     default:
         if (at < step->older && !levers_computes(&step->phases, block->seq))
             return block->tagged && !half->sure; /* buffers of the model, and what else there is */
+        if (levers_has_partial_sums(half->work, at))
+            return false;
         return (!half->mixed && levers_is_temporary(step, block)) || computed_halves(half, block);
     }
 }

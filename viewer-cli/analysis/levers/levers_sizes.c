@@ -83,6 +83,17 @@ int64_t levers_slack_of(const struct levers_work *work, const struct levers_dtyp
     return slack > 0 && slack < SPLIT ? slack : 0;
 }
 
+bool levers_has_partial_sums(const struct levers_work *work, size_t at)
+{
+    enum { FLAGS_MOST = 64, SHORT = 4 }; /* beside the sums; events */
+    const struct levers_step *step = &work->step;
+    const struct levers_block *block = &step->blocks[at], *flags = block + 1;
+    return !work->on_host && at >= step->older && at + 1 < step->count &&
+           flags->seq == block->seq + 1 && flags->asked <= block->asked / FLAGS_MOST &&
+           flags->site == block->site && flags->module == block->module &&
+           block->end == flags->end + 1 && block->end - block->seq <= SHORT;
+}
+
 bool levers_is_like_parameter(const struct levers_work *work, const struct levers_block *block)
 {
     return map_get(&work->parameters, (uint64_t)block->asked) != MAP_NONE;
