@@ -103,6 +103,27 @@ TEST(rests_are_of_modules_that_are_alike)
     }
 }
 
+/* A state is as large as its parameter, and what it has beyond that the rest of a segment. */
+TEST(rests_of_states)
+{
+    static const int64_t beyond[] = {MIB(1) / 2, MIB(2)};
+    for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
+        struct script script = {0};
+        script_phase(&script, "user", SCRIPT_OUTSIDE, 1, 99);
+        script_block(&script, 10, SCRIPT_LIVES, MIB(25), BUILD);
+        for (int step = 0; step < 3; step++) {
+            script_phase(&script, "forward", step, at(step, FORWARD), at(step, BACKWARD) - 1);
+            script_phase(&script, "backward", step, at(step, BACKWARD), at(step, OPTIMIZER) - 1);
+            script_phase(&script, "optimizer", step, at(step, OPTIMIZER), at(step, END));
+            script_block(&script, at(step, FORWARD) + 1, at(step, BACKWARD) + 2, MIB(60), ENCODE);
+        }
+        script_block(&script, at(0, OPTIMIZER) + 1, SCRIPT_LIVES, MIB(25), ADAM);
+        script_block(&script, at(0, OPTIMIZER) + 2, SCRIPT_LIVES, MIB(25) + beyond[i], ADAM);
+        CHECK_INT(lever_in(&script, PARAMETERS GRAPHS PRODUCTS, LEVER_HALF_PRECISION).bytes,
+                  (MIB(3 * 25 + 60) + beyond[i]) / 2 + (beyond[i] < MIB(1) ? beyond[i] : 0));
+    }
+}
+
 /* ---- what a forward makes, one after the other ---- */
 
 #define NAMED(site, name) "UPDATE string SET text='" name "' WHERE id=" #site ";"
@@ -300,6 +321,23 @@ TEST(partial_sums_stay_float32)
     CHECK_INT(2 * lever_of(forward, other, names).bytes, MIB(100 + 64 + 1));
 }
 
+/* Lines of a module called an attention, with a softmax among them: single operations, of which it
+ * is not known what they take. */
+TEST(an_attention_with_a_softmax_is_written_out)
+{
+    static const struct made forward[] = {{OTHER, 10, KEPT}, {ENCODE, 60, 2},     {RNN, 100, KEPT},
+                                          {RNN, 100, KEPT},  {DECODE, 100, KEPT}, {0}};
+#define ATTENTION(name)                                                                            \
+    NAMED(2, "Linear.forward")                                                                     \
+    NAMED(3, name)                                                                                 \
+    NAMED(8, "layer_norm")                                                                         \
+    NAMED(7, "MyAttention.forward")                                                                \
+    "INSERT INTO module VALUES(1,'attn','MyAttention');"                                           \
+    "UPDATE allocation SET module=1 WHERE site IN (3,7);"
+    CHECK_INT(2 * lever_of(forward, NULL, ATTENTION("relu")).bytes, MIB(10 + 3 * 100));
+    CHECK_INT(lever_of(forward, NULL, ATTENTION("softmax")).bytes, 0);
+}
+
 TEST_MAIN(TEST_CASE(half_of_all_is_a_bound), TEST_CASE(autocast_halves_what_products_make),
           TEST_CASE(dtypes_have_to_be_known), TEST_CASE(rests_are_of_modules_that_are_alike),
           TEST_CASE(what_has_no_name_most_likely_halves),
@@ -309,4 +347,5 @@ TEST_MAIN(TEST_CASE(half_of_all_is_a_bound), TEST_CASE(autocast_halves_what_prod
           TEST_CASE(a_number_leaves_the_dtype_as_it_is), TEST_CASE(as_large_as_a_loss_by_accident),
           TEST_CASE(a_product_copies_the_weight_of_its_module),
           TEST_CASE(products_of_an_attention_stand_side_by_side),
-          TEST_CASE(partial_sums_stay_float32))
+          TEST_CASE(partial_sums_stay_float32), TEST_CASE(rests_of_states),
+          TEST_CASE(an_attention_with_a_softmax_is_written_out))

@@ -221,6 +221,34 @@ static int read_sites(struct levers_work *work, struct levers_dtypes *out)
     return err;
 }
 
+static bool is_named(const struct levers_dtypes *dtypes, const struct levers_block *block,
+                     enum levers_op op)
+{
+    return block->site != GROUP_NONE && block->module != GROUP_NONE &&
+           map_get(&dtypes->sites, (uint64_t)block->site) == (uint64_t)op;
+}
+
+/* A softmax among what an attention makes: it is written out, a line for each operation. */
+static int find_written_out(struct levers_work *work, struct levers_dtypes *out)
+{
+    const struct levers_step *step = &work->step;
+    struct map modules = {0}; /* with a softmax */
+    int err = 0;
+    for (size_t i = step->older; i < step->count && err == 0; i++)
+        if (is_named(out, &step->blocks[i], LEVERS_OP_SOFTMAX) &&
+            !map_put(&modules, (uint64_t)step->blocks[i].module, 1, NULL))
+            err = ERR_NOMEM;
+    for (size_t i = step->older; i < step->count && err == 0; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        if (is_named(out, block, LEVERS_OP_ATTENTION) &&
+            map_get(&modules, (uint64_t)block->module) != MAP_NONE &&
+            !map_put(&out->sites, (uint64_t)block->site, LEVERS_OP_UNKNOWN, NULL))
+            err = ERR_NOMEM;
+    }
+    map_clear(&modules);
+    return err;
+}
+
 /* Modules of one shape, most likely: their paths differ by numbers alone. */
 static uint64_t shape_of(const char *path)
 {
@@ -289,6 +317,8 @@ int levers_dtypes_read(struct levers_work *work, struct levers_dtypes *out)
 {
     *out = (struct levers_dtypes){0};
     int err = read_sites(work, out);
+    if (err >= 0)
+        err = find_written_out(work, out);
     if (err >= 0)
         err = read_modules(work, out);
     if (err >= 0)

@@ -71,12 +71,30 @@ int64_t levers_half_of_computed(const struct levers_work *work, const struct lev
     return levers_half_of(work, &part);
 }
 
+/* A state of the optimizer that is a little larger than a parameter is as that is, most likely. */
+static int64_t slack_of_state(const struct levers_work *work, const struct levers_block *state)
+{
+    const struct levers_step *step = &work->step;
+    int64_t like = 0;
+    if (work->on_host || state->asked <= SPLIT || levers_is_like_parameter(work, state))
+        return 0;
+    for (size_t i = 0; i < step->count; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        if (block->purpose == PURPOSE_PARAMETER && block->asked < state->asked &&
+            block->asked > like)
+            like = block->asked;
+    }
+    return state->asked - like < SPLIT ? state->asked - like : 0;
+}
+
 int64_t levers_slack_of(const struct levers_work *work, const struct levers_dtypes *dtypes,
                         const struct levers_block *block)
 {
     int64_t slack = block->size - round_up(work, block->asked);
     if (slack > 0)
         return slack;
+    if (block->purpose == PURPOSE_OPTIMIZER_STATE)
+        return slack_of_state(work, block);
     uint64_t least =
         block->site == GROUP_NONE ? MAP_NONE : map_get(&dtypes->least, call_of(dtypes, block));
     slack = least == MAP_NONE ? 0 : block->size - (int64_t)least;
