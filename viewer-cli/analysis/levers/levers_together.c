@@ -1,6 +1,7 @@
 /*
  * All changes together that do not stand in each other's way: one of each kind, and every variable
- * that is held.
+ * that is held. Of checkpoints the one that saves most with the others: a checkpoint of a whole
+ * model computes its logits again, which chunks of its loss would never have at once.
  */
 #include "buf.h"
 #include "error.h"
@@ -30,6 +31,11 @@ static const char *name_of(enum lever_kind kind)
     return names[kind];
 }
 
+struct together {
+    struct levers_work *work;
+    size_t checkpoint; /* its place in `kept`; SIZE_MAX: none */
+};
+
 /* The largest of its kind; of variables each. */
 static bool is_first(const struct levers_work *work, const struct lever *lever)
 {
@@ -54,19 +60,30 @@ static bool can_be_halved(const struct levers_work *work)
     return true;
 }
 
-static bool joins(const struct levers_work *work, const struct lever *lever)
+static const struct lever *lever_at(const struct together *all, size_t kept)
 {
-    return name_of(lever->kind) && !lever->at_most && !lever->changes && is_first(work, lever) &&
-           (lever->kind != LEVER_HALF_BATCH || can_be_halved(work));
+    return &all->work->out->levers[all->work->kept[kept].lever];
 }
 
-static size_t count_of(const struct levers_work *work, enum lever_kind kind)
+static bool may_join(const struct lever *lever)
+{
+    return name_of(lever->kind) && !lever->at_most && !lever->changes;
+}
+
+static bool joins(const struct together *all, size_t kept)
+{
+    const struct lever *lever = lever_at(all, kept);
+    return may_join(lever) &&
+           (lever->kind == LEVER_CHECKPOINT ? kept == all->checkpoint
+                                            : is_first(all->work, lever)) &&
+           (lever->kind != LEVER_HALF_BATCH || can_be_halved(all->work));
+}
+
+static size_t count_of(const struct together *all, enum lever_kind kind)
 {
     size_t count = 0;
-    for (size_t i = 0; i < work->kept_count; i++) {
-        const struct lever *lever = &work->out->levers[work->kept[i].lever];
-        count += lever->kind == kind && joins(work, lever);
-    }
+    for (size_t i = 0; i < all->work->kept_count; i++)
+        count += lever_at(all, i)->kind == kind && joins(all, i);
     return count;
 }
 
@@ -83,28 +100,47 @@ static bool unite_one(const struct levers_edit *one, bool halved, struct levers_
     return done;
 }
 
-static int unite(struct levers_work *work, struct levers_edit *all, bool *estimated, size_t *joined)
+static int unite(const struct together *all, struct levers_edit *edit)
 {
-    const bool halved = count_of(work, LEVER_HALF_BATCH) > 0;
+    const bool halved = count_of(all, LEVER_HALF_BATCH) > 0;
+    bool done = true;
+    for (size_t i = 0; i < all->work->kept_count && done; i++)
+        done =
+            !joins(all, i) || unite_one(&all->work->kept[i].edit,
+                                        halved && lever_at(all, i)->kind == LEVER_CHECKPOINT, edit);
+    return done ? 0 : ERR_NOMEM;
+}
+
+static int choose_checkpoint(struct together *all)
+{
+    int64_t lowest = INT64_MAX;
+    size_t best = SIZE_MAX;
     int err = 0;
-    for (size_t i = 0; i < work->kept_count && err >= 0; i++) {
-        const struct lever *lever = &work->out->levers[work->kept[i].lever];
-        if (!joins(work, lever))
+    for (size_t i = 0; i < all->work->kept_count && err >= 0; i++) {
+        struct levers_edit edit = {0};
+        int64_t highest;
+        if (lever_at(all, i)->kind != LEVER_CHECKPOINT || !may_join(lever_at(all, i)))
             continue;
-        *joined += 1;
-        *estimated = *estimated || lever->estimated;
-        if (!unite_one(&work->kept[i].edit, halved && lever->kind == LEVER_CHECKPOINT, all))
-            err = ERR_NOMEM;
+        all->checkpoint = i;
+        err = unite(all, &edit);
+        if (err >= 0)
+            err = levers_highest(&all->work->step, &edit, &highest, NULL);
+        if (err >= 0 && highest < lowest) {
+            lowest = highest;
+            best = i;
+        }
+        levers_edit_clear(&edit);
     }
+    all->checkpoint = best;
     return err;
 }
 
 /* By kind, each once. */
-static void put_names(const struct levers_work *work, struct buf *text)
+static void put_names(const struct together *all, struct buf *text)
 {
     const char *comma = "";
     for (int kind = 0; kind < LEVER_KINDS; kind++) {
-        size_t count = count_of(work, (enum lever_kind)kind);
+        size_t count = count_of(all, (enum lever_kind)kind);
         if (!count)
             continue;
         buf_print(text, "%s%s", comma, name_of((enum lever_kind)kind));
@@ -114,36 +150,42 @@ static void put_names(const struct levers_work *work, struct buf *text)
     }
 }
 
-static void mark(struct levers_work *work)
+/* How many they are. */
+static size_t mark(const struct together *all, bool *estimated)
 {
-    for (size_t i = 0; i < work->kept_count; i++) {
-        struct lever *lever = &work->out->levers[work->kept[i].lever];
-        lever->joined = joins(work, lever);
+    size_t count = 0;
+    for (size_t i = 0; i < all->work->kept_count; i++) {
+        struct lever *lever = &all->work->out->levers[all->work->kept[i].lever];
+        lever->joined = joins(all, i);
+        count += lever->joined;
+        *estimated = *estimated || (lever->joined && lever->estimated);
     }
+    return count;
 }
 
 int levers_together(struct levers_work *work)
 {
     static const char before_names[] = "all of these: ";
-    struct levers_edit all = {0};
+    struct together all = {.work = work, .checkpoint = SIZE_MAX};
+    struct levers_edit edit = {0};
     struct buf text = {0};
     struct levers_words words = {
         .kind = LEVER_TOGETHER, .site = LEVERS_NONE, .before = before_names};
-    size_t joined = 0, before = work->out->count;
-    int err = unite(work, &all, &words.estimated, &joined);
-    put_names(work, &text);
+    const size_t before = work->out->count;
+    int err = choose_checkpoint(&all);
+    if (err >= 0)
+        err = unite(&all, &edit);
+    put_names(&all, &text);
     words.name = buf_string(&text);
     if (err >= 0 && text.broken)
         err = ERR_NOMEM;
-    if (err >= 0 && joined > 1) {
-        mark(work);
-        err = levers_try(work, &all, &words);
-    }
+    if (err >= 0 && mark(&all, &words.estimated) > 1)
+        err = levers_try(work, &edit, &words);
     if (work->out->count > before)
         work->out->levers[before].names_at = sizeof before_names - 1;
     for (size_t i = 0; i < before && work->out->count == before; i++)
         work->out->levers[i].joined = false;
     buf_clear(&text);
-    levers_edit_clear(&all);
+    levers_edit_clear(&edit);
     return err;
 }
