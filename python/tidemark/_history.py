@@ -164,7 +164,7 @@ class History(object):
         self.library.history(action, self.heap(device, pool), address, size, ns)
 
     def begin_anew(self, device, snapshot):
-        """What was not told never will be; from here on everything is."""
+        """What was not reported never will be; from here on everything is."""
         self.send(RESTART, device, 0, 0, BEFORE)
         whole = whole_segments(device, snapshot)
         for address, size in sorted(self.known(device).items()):

@@ -12,7 +12,7 @@ FUNCTION = "reset_peak_memory_stats"
 
 
 def device_of(memory, device):
-    """The number of a device as the program names it; -1 if it cannot be told."""
+    """The number of a device as the program names it; -1 if that is not known."""
     try:
         return memory._get_device_index(device, optional=True)
     except Exception:

@@ -10,7 +10,7 @@ MARK = "_tidemark_yielded"
 
 
 def uses_cupti(profile, activity):
-    """Whether this profiler asks for the GPU; if that cannot be told, yes."""
+    """Whether this profiler asks for the GPU; if that is not known, yes."""
     try:
         return activity.CUDA in profile.kineto_activities
     except AttributeError:

@@ -120,8 +120,8 @@ class Recording:
         return "part-" + _digest("%s %s" % (self._told(), hosts), 16)
 
     def run(self) -> str:
-        """The file's name, and what tells it from others of this name. Engines take a folder's name
-        for a number or a date where they can: this is neither."""
+        """The file's name, and what distinguishes it from others of this name. Engines take a
+        folder's name for a number or a date where they can: this is neither."""
         stem = re.sub(r"\.db$", "", os.path.basename(self.path))
         stem = re.sub(r"[^A-Za-z0-9._+-]", "_", stem).lstrip("._+-") or "run"
         return "%s-r%s" % (stem, _digest(self._told(), 8))
