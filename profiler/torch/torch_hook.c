@@ -339,8 +339,24 @@ static void settle(bool record, bool live)
         pyframes_note_why_not();
         notes_send();
     }
-    if (booted && torch_hook_original(TORCH_ENABLED))
+    /* A recorder that does not answer yet may do so later. */
+    bool is_known = live || guest.armed || !guest.page ||
+                    atomic_load_explicit(&guest.page->state, memory_order_relaxed) == GUEST_OFF;
+    if (booted && is_known && torch_hook_original(TORCH_ENABLED))
         atomic_store_explicit(&settled, now, memory_order_relaxed);
+}
+
+/* Somebody has use for what libc10 reports. */
+static bool is_of_use(bool live)
+{
+    return !atomic_load_explicit(&torch_hook_leaving, memory_order_relaxed) &&
+           (live || census_is_kept());
+}
+
+void torch_hook_settle(void)
+{
+    bool live = torch_hook_is_recording();
+    settle(is_of_use(live), live);
 }
 
 /* A recording of an armed program begins, in the thread whose event found it. */
@@ -390,9 +406,7 @@ bool profiling_enabled(void)
     uintptr_t theirs = torch_hook_original(TORCH_ENABLED);
     if (__builtin_expect(quiet || torch_cpu_inside, 0))
         return theirs && ((torch_enabled_fn)theirs)();
-    bool live = torch_hook_is_recording(),
-         stays = !atomic_load_explicit(&torch_hook_leaving, memory_order_relaxed);
-    bool record = stays && (live || census_is_kept());
+    bool live = torch_hook_is_recording(), record = is_of_use(live);
     if (__builtin_expect(!torch_hook_is_settled(), 0))
         settle(record, live);
     if (record)

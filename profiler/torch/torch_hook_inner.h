@@ -25,8 +25,9 @@ static inline uint32_t torch_hook_site(uint32_t *module)
     return here_stacks ? torch_site_and_module(module) : 0;
 }
 
-/* Whether what is done at the first reports is done. */
+/* Whether what is done at the first reports is done; if not, this tries it. */
 bool torch_hook_is_settled(void);
+void torch_hook_settle(void);
 /* The number of a heap; says that its source is live. Not of each block: who calls remembers it for
  * guest.generation. */
 uint32_t torch_hook_heap(const struct arena_heap *heap);

@@ -25,6 +25,9 @@ EXPORT void reporter_new(void *reporter, void *ptr,
 EXPORT void reporter_delete(void *reporter,
                             void *ptr) __asm__("_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv");
 
+EXPORT bool logs __asm__("FLAGS_caffe2_report_cpu_memory_usage");
+bool logs;
+
 static const struct c10_device cpu = {C10_CPU, -1};
 
 EXPORT struct fake_c10 *fake_c10(void)
@@ -112,6 +115,7 @@ static __thread struct {
 void reporter_new(void *reporter, void *ptr, size_t bytes)
 {
     (void)reporter;
+    seen.logged += logs;
     if (!enabled() || seen.kept == KEPT)
         return;
     table[seen.kept].ptr = ptr;
@@ -122,6 +126,7 @@ void reporter_new(void *reporter, void *ptr, size_t bytes)
 void reporter_delete(void *reporter, void *ptr)
 {
     (void)reporter;
+    seen.logged += logs;
     if (!enabled())
         return;
     for (int i = 0; i < seen.kept; i++) {

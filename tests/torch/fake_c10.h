@@ -20,6 +20,7 @@ struct fake_c10 {
     struct c10_device device;
     int kept;       /* blocks of the CPU in its reporter's table */
     int complaints; /* one went that was not in it */
+    int logged;     /* what it logged of them */
 };
 
 struct fake_c10 *fake_c10(void);

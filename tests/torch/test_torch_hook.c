@@ -13,7 +13,6 @@
 #include "fake_c10.h"
 #include "guest_support.h"
 #include "notes.h"
-#include "torch_census.h"
 #include "torch_cpu.h"
 
 #define EVENTS 64
@@ -273,47 +272,44 @@ TEST(more_notes_than_fit_do_no_harm)
     CHECK_INT(drain(&fix.own, fix.events, EVENTS), 24);
 }
 
-/* Where both of libc10's functions were seen to come here; two blocks of libc10's table before. */
-static struct fixture begin_direct(void)
+/* torch_cpu.c's, as an extension calls it. */
+void cpu_new(void *reporter, void *ptr,
+             size_t bytes) __asm__("_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm");
+
+static void cpu_new_first(void *ptr, size_t bytes)
+{
+    cpu_new(NULL, ptr, bytes);
+}
+
+static struct fixture begin_anew(void)
 {
     struct fixture fix = begin();
-    atomic_store(&torch_cpu_direct, false);
-    CALL(fix.c10, fake_cpu_new)(at(64), 100);
-    CALL(fix.c10, fake_cpu_new)(at(256), 100);
-    CHECK(!torch_cpu_is_direct());
-    CHECK_INT(fix.seen->kept, 2);
-    CALL(fix.c10, fake_cpu_delete)(at(64));
-    CHECK(torch_cpu_is_direct());
-    CHECK_INT(fix.seen->kept, 1);
-    CHECK_INT(take(&fix), 3);
+    atomic_store(&torch_cpu_way, TORCH_CPU_OPEN);
     return fix;
 }
 
 TEST(libc10_keeps_no_table_for_us)
 {
-    struct fixture fix = begin_direct();
+    struct fixture fix = begin_anew();
     CALL(fix.c10, fake_cpu_new)(at(128), 200);
     CALL(fix.c10, fake_cpu_new)(at(192), 0);
-    CALL(fix.c10, fake_cpu_delete)(at(256));
     CALL(fix.c10, fake_cpu_delete)(at(128));
-    REQUIRE(take(&fix) == 3);
-    CHECK_INT(fix.seen->kept, 1);
-    CHECK_INT(fix.seen->usage + fix.seen->complaints, 0);
+    CHECK_INT(torch_cpu_way, TORCH_CPU_DIRECT);
+    REQUIRE(take(&fix) == 2);
+    CHECK_INT(fix.seen->kept + fix.seen->usage + fix.seen->complaints, 0);
     CHECK_INT(fix.events[0].kind, EVENT_BLOCK_ALLOC);
-    CHECK_INT(fix.events[0].addr, 128);
     CHECK_INT(fix.events[0].size, 200);
     CHECK_INT(heap_of(&fix, &fix.events[0]).device_kind, DEVICE_CPU);
-    for (int i = 1; i < 3; i++) {
-        CHECK_INT(fix.events[i].kind, EVENT_BLOCK_FREE);
-        CHECK_INT(fix.events[i].addr, i == 1 ? 256 : 128);
-        CHECK_INT(fix.events[i].size, 0);
-        CHECK_INT(fix.events[i].heap, fix.events[0].heap);
-    }
+    CHECK_INT(fix.events[1].kind, EVENT_BLOCK_FREE);
+    CHECK_INT(fix.events[1].size, 0);
+    CHECK_INT(fix.events[1].heap, fix.events[0].heap);
+    CHECK_INT(fix.events[0].addr, 128);
+    CHECK_INT(fix.events[1].addr, 128);
 }
 
-TEST(who_profiles_is_told_what_it_would_be)
+TEST(who_profiles_sees_what_it_would_see)
 {
-    struct fixture fix = begin_direct();
+    struct fixture fix = begin_anew();
     CALL(fix.c10, fake_cpu_new)(at(128), 200);
     fix.seen->profiling = true;
     CALL(fix.c10, fake_cpu_new)(at(192), 300);
@@ -327,32 +323,92 @@ TEST(who_profiles_is_told_what_it_would_be)
     CHECK_INT(take(&fix), 4); /* each once */
 }
 
-TEST(what_asks_otherwise_is_told_yes)
+/* libc10's own switch: its functions log, and ask whether somebody profiles beside that. */
+TEST(blocks_are_logged_as_without_us)
 {
-    struct fixture fix = begin_direct();
-    CALL(fix.c10, fake_cpu_oom)(1ull << 40);
-    CHECK_INT(fix.seen->oom, 0);
-    REQUIRE(take(&fix) == 1);
-    CHECK_INT(fix.events[0].kind, EVENT_OOM);
-    CHECK_INT(fix.events[0].size, 1ll << 40);
+    struct fixture fix = begin_anew();
+    bool *logs = function(fix.c10, "FLAGS_caffe2_report_cpu_memory_usage");
+    *logs = true;
+    CALL(fix.c10, fake_cpu_new)(at(64), 100);
+    CALL(fix.c10, fake_cpu_delete)(at(64));
+    *logs = false;
+    CALL(fix.c10, fake_cpu_new)(at(64), 100);
+    CHECK_INT(fix.seen->logged, 2);
+    CHECK_INT(fix.seen->kept + fix.seen->usage, 0);
+    CHECK_INT(take(&fix), 3);
 }
 
-TEST(an_armed_program_needs_the_sizes)
+TEST(what_asks_otherwise_hears_yes)
+{
+    struct fixture fix = begin_anew();
+    CALL(fix.c10, fake_cpu_new)(at(64), 100);
+    CALL(fix.c10, fake_cpu_oom)(1ull << 40);
+    CHECK_INT(fix.seen->oom, 0);
+    REQUIRE(take(&fix) == 2);
+    CHECK_INT(fix.events[1].kind, EVENT_OOM);
+    CHECK_INT(fix.events[1].size, 1ll << 40);
+}
+
+/* As where libc10 calls one of them without its name. */
+TEST(where_libc10_is_asked_it_keeps_sizes)
+{
+    struct fixture fix = begin_anew();
+    CALL(fix.c10, fake_cpu_new)(at(64), 100); /* which finds libc10's own */
+    CHECK_INT(take(&fix), 1);
+    atomic_store(&torch_cpu_way, TORCH_CPU_ASKED);
+    CALL(fix.c10, fake_cpu_new)(at(128), 200);
+    CHECK_INT(fix.seen->kept, 1);
+    CALL(fix.c10, fake_cpu_delete)(at(128));
+    CHECK_INT(fix.seen->kept, 0);
+    REQUIRE(take(&fix) == 2);
+    CHECK_INT(fix.events[1].size, 200);
+}
+
+/* An extension that uses the reporter before libc10 itself does. */
+TEST(who_calls_first_need_not_be_libc10)
+{
+    struct fixture fix = begin_anew();
+    fix.seen->profiling = true;
+    cpu_new_first(at(64), 100);
+    CALL(fix.c10, fake_cpu_new)(at(128), 200);
+    CHECK_INT(torch_cpu_way, TORCH_CPU_DIRECT);
+    CHECK_INT(fix.seen->usage, 2);
+    CHECK_INT(take(&fix), 2);
+}
+
+static uint32_t way_in_child(bool (*prepare)(void), bool is_ours)
 {
     int status = 0;
     pid_t child = fork();
     if (child == 0) {
-        struct fixture fix = begin();
-        atomic_store(&torch_cpu_direct, false);
-        REQUIRE(torch_hook_keep());
+        struct fixture fix = begin_anew();
+        struct guest_page *page = guest.page;
+        if (!is_ours)
+            guest.page = NULL;
+        if (prepare && !prepare())
+            _exit(99);
         CALL(fix.c10, fake_cpu_new)(at(64), 100);
+        guest.page = page;
         CALL(fix.c10, fake_cpu_delete)(at(64));
         CALL(fix.c10, fake_cpu_new)(at(128), 100);
-        _exit(!torch_cpu_is_direct() && fix.seen->kept == 1 && census_count() == 1 ? 42 : 43);
+        _exit((int)torch_cpu_way);
     }
     REQUIRE(waitpid(child, &status, 0) == child);
     REQUIRE(WIFEXITED(status));
-    CHECK_INT(WEXITSTATUS(status), 42);
+    return (uint32_t)WEXITSTATUS(status);
+}
+
+static bool arm(void)
+{
+    guest.armed = true;
+    return torch_hook_keep();
+}
+
+TEST(who_may_be_recorded_later_needs_the_sizes)
+{
+    CHECK_INT(way_in_child(arm, true), TORCH_CPU_ASKED);
+    CHECK_INT(way_in_child(NULL, false), TORCH_CPU_ASKED);
+    CHECK_INT(way_in_child(NULL, true), TORCH_CPU_DIRECT);
 }
 
 static void *report_blocks(void *argument)
@@ -427,7 +483,9 @@ TEST_MAIN(TEST_CASE(a_cpu_block_comes_and_goes), TEST_CASE(the_cpu_is_handed_on_
           TEST_CASE(other_accelerators_have_heaps_too),
           TEST_CASE(without_a_recorder_libc10_is_as_it_was), TEST_CASE(at_exit_libc10_is_as_it_was),
           TEST_CASE(each_ring_gets_each_note_once), TEST_CASE(more_notes_than_fit_do_no_harm),
-          TEST_CASE(libc10_keeps_no_table_for_us), TEST_CASE(who_profiles_is_told_what_it_would_be),
-          TEST_CASE(what_asks_otherwise_is_told_yes), TEST_CASE(an_armed_program_needs_the_sizes),
-          TEST_CASE(threads_report_at_once), TEST_CASE(a_watch_keeps_what_was_not_freed),
-          TEST_CASE(a_watch_has_an_end))
+          TEST_CASE(libc10_keeps_no_table_for_us), TEST_CASE(who_profiles_sees_what_it_would_see),
+          TEST_CASE(blocks_are_logged_as_without_us), TEST_CASE(what_asks_otherwise_hears_yes),
+          TEST_CASE(where_libc10_is_asked_it_keeps_sizes),
+          TEST_CASE(who_calls_first_need_not_be_libc10),
+          TEST_CASE(who_may_be_recorded_later_needs_the_sizes), TEST_CASE(threads_report_at_once),
+          TEST_CASE(a_watch_keeps_what_was_not_freed), TEST_CASE(a_watch_has_an_end))
