@@ -63,7 +63,8 @@ static void see_slot(void *self, const struct torch_slot *slot)
         *(int *)self |= CALLS_DELETE;
 }
 
-/* All threads that come here come to the same. */
+/* A static initialiser may come here before the guest's own. Of threads that come at once the first
+ * decides. */
 static __attribute__((noinline)) uint32_t decide(const void *caller)
 {
     const int saved = errno;
@@ -72,10 +73,10 @@ static __attribute__((noinline)) uint32_t decide(const void *caller)
     const uintptr_t theirs = atomic_load(&original_new);
     if (theirs && atomic_load(&original_delete))
         torch_slots_each(theirs, see_slot, &calls);
-    const bool direct = calls == CALLS_BOTH && guest.page && !guest.armed;
-    const uint32_t way = direct ? TORCH_CPU_DIRECT : TORCH_CPU_ASKED;
-    if (theirs)
-        atomic_store_explicit(&torch_cpu_way, way, memory_order_release);
+    const bool direct = guest_init(0, NULL) && calls == CALLS_BOTH && !guest.armed;
+    uint32_t way = direct ? TORCH_CPU_DIRECT : TORCH_CPU_ASKED, before = TORCH_CPU_OPEN;
+    if (theirs && !atomic_compare_exchange_strong(&torch_cpu_way, &before, way))
+        way = before;
     errno = saved;
     return way;
 }
