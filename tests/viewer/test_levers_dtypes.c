@@ -120,7 +120,7 @@ TEST(rests_of_states)
         script_block(&script, at(0, OPTIMIZER) + 1, SCRIPT_LIVES, MIB(25), ADAM);
         script_block(&script, at(0, OPTIMIZER) + 2, SCRIPT_LIVES, MIB(25) + beyond[i], ADAM);
         CHECK_INT(lever_in(&script, PARAMETERS GRAPHS PRODUCTS, LEVER_HALF_PRECISION).bytes,
-                  (MIB(3 * 25 + 60) + beyond[i]) / 2 + (beyond[i] < MIB(1) ? beyond[i] : 0));
+                  (MIB(3 * 25 + 60) + beyond[i]) / 2 + (beyond[i] < MIB(1) ? beyond[i] / 2 : 0));
     }
 }
 

@@ -127,28 +127,6 @@ TEST(a_product_lets_its_other_part_go)
     CHECK_INT(autocast_of(softplus, ""), 0);
 }
 
-/* x * a, the sine of that, and x + its square / a. */
-TEST(a_vector_of_the_modules_own_makes_float32)
-{
-    static const struct made snake[] = {
-        {101, 440, 100, ENCODE, LINEAR}, {102, 429, 100, RNN, ACT},
-        {103, 425, 100, RNN, ACT},       {106, 405, 100, RNN, ACT},
-        {107, 403, 10, ENCODE, NEXT},    {404, 406, 10, BACKWARD_40, NEXT},
-        {430, 450, 1, BACKWARD_40, ACT}, {0}};
-    struct made earlier[8];
-    for (size_t i = 0; i < 8; i++) {
-        earlier[i] = snake[i];
-        if (snake[i].born == 430)
-            earlier[i].born = 424;
-    }
-#define VECTOR                                                                                     \
-    "UPDATE tag SET name='act.alpha' WHERE id=1;UPDATE allocation SET tag=1 WHERE seq=11;"
-    /* What the product makes and takes; that is there beside its copy as the copy is made. */
-    CHECK_INT(2 * autocast_of(snake, VECTOR), MIB(100 + 10));
-    /* The sine may have come before it: then it is not known. */
-    CHECK_INT(autocast_of(earlier, VECTOR), 0);
-}
-
 /* What only a product needs in backward is there as the product's copy alone. */
 TEST(a_copy_takes_the_place_of_what_only_a_product_needs)
 {
@@ -181,21 +159,8 @@ TEST(a_sum_goes_around_a_norm)
     CHECK_INT(2 * (around - autocast_of(forward, "")), MIB(100));
 }
 
-/* Before the first product nothing is in bfloat16, unless one is written out. */
-TEST(all_before_the_first_product_is_float32)
-{
-    /* The second norm's is copied. */
-    static const struct made sum[] = {{101, 450, 10, OTHER, ACT},    {102, 440, 100, RNN, BLOCK},
-                                      {103, 440, 10, OTHER, ACT},    {104, 430, 100, ENCODE, NEXT},
-                                      {105, 420, 200, ENCODE, NEXT}, {0}};
-    CHECK_INT(2 * autocast_of(sum, ""), MIB(10 + 100 + 200));
-    CHECK_INT(2 * autocast_of(sum, "UPDATE tag SET name='matrix' WHERE id=1;"
-                                   "UPDATE allocation SET tag=1 WHERE seq=10;"),
-              MIB(10 + 100 + 100 + 200));
-}
-
 TEST_MAIN(TEST_CASE(the_error_function_leaves_the_dtype_as_it_is),
           TEST_CASE(a_product_leaves_two_gradients), TEST_CASE(a_product_lets_its_other_part_go),
-          TEST_CASE(a_vector_of_the_modules_own_makes_float32),
+
           TEST_CASE(a_copy_takes_the_place_of_what_only_a_product_needs),
-          TEST_CASE(a_sum_goes_around_a_norm), TEST_CASE(all_before_the_first_product_is_float32))
+          TEST_CASE(a_sum_goes_around_a_norm))

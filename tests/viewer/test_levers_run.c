@@ -554,7 +554,71 @@ TEST(a_module_that_is_computed_again_is_no_lever)
     CHECK_INT(lever_of(&script, modules_sql, LEVER_CHECKPOINT).bytes, 0);
 }
 
+/* Three blocks keep 40 MiB each and leave 40 to the next; the model's head makes logits of 100, of
+ * which the loss makes as much again, and backward two gradients. */
+static void model_of(struct script *script, int step)
+{
+    const int64_t begin = at(step, 0), backward = begin + 100;
+    script_phase(script, "forward", step, begin, begin + 99);
+    script_phase(script, "backward", step, backward, begin + 199);
+    for (int i = 0; i < 3; i++) {
+        int64_t born = begin + 10 * (i + 1), node = backward + 10 * (4 - i);
+        script_block(script, born + 2, node + 5, MIB(40), ENCODE);
+        script_block(script, born + 4, node - 4, MIB(40), DECODE);
+        script_block(script, node + 2, node + 8, MIB(5), BACKWARD_40);
+    }
+    script_block(script, begin + 50, backward + 10, MIB(20), RNN);
+    script_block(script, begin + 60, begin + 65, MIB(100), RNN);
+    script_block(script, begin + 62, backward + 4, MIB(100), OTHER);
+    script_block(script, backward + 1, backward + 5, MIB(100), BACKWARD_40);
+    script_block(script, backward + 3, backward + 22, MIB(100), BACKWARD_40);
+}
+
+/* Of the whole model it takes more off alone, and computes the logits again: in chunks of the loss
+ * each block's takes more. */
+TEST(together_takes_the_checkpoint_that_fits_in)
+{
+    static const struct {
+        const char *loss;
+        int64_t together;
+    } cases[] = {{"cross_entropy", 471}, {"other", 380}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct script script = {0};
+        struct levers levers;
+        struct peak peak;
+        char sql[1000];
+        script_block(&script, 10, SCRIPT_LIVES, MIB(50), BUILD);
+        script_phase(&script, "user", SCRIPT_OUTSIDE, 1, 99);
+        for (int step = 0; step < 2; step++)
+            model_of(&script, step);
+        snprintf(sql, sizeof sql,
+                 "%s;DELETE FROM site WHERE site=8 AND depth=1;INSERT INTO site VALUES(7,1,52);"
+                 "UPDATE string SET text='linear' WHERE id=7;"
+                 "UPDATE string SET text='%s' WHERE text LIKE 'other%%'",
+                 modules_sql, cases[i].loss);
+        struct db *db = script_record(&script);
+        REQUIRE(db_exec(db, sql) == 0);
+        REQUIRE(peak_read(db, 1, 1, INT64_MIN, INT64_MAX, 0, &peak) == 0);
+        REQUIRE(levers_read(db, &peak, false, &levers) == 0);
+        const struct lever *model = find(&levers, LEVER_CHECKPOINT);
+        const struct lever *together = find(&levers, LEVER_TOGETHER);
+        REQUIRE(model && together && model[1].kind == LEVER_CHECKPOINT);
+        CHECK(strstr(model->text, "Model") && strstr(model[1].text, "each Block"));
+        CHECK_INT(model->bytes, MIB(200));
+        CHECK_INT(model[1].bytes, MIB(120));
+        CHECK(model->joined == (i == 1) && model[1].joined == (i == 0));
+        CHECK_INT(together->bytes >> 20, cases[i].together);
+        CHECK_STR(together->text,
+                  i ? "all of these: checkpoint, half the micro-batch"
+                    : "all of these: checkpoint, loss in 8 chunks, half the micro-batch");
+        levers_clear(&levers);
+        peak_clear(&peak);
+        db_close(db);
+    }
+}
+
 TEST_MAIN(
+    TEST_CASE(together_takes_the_checkpoint_that_fits_in),
     TEST_CASE(a_step_that_was_cut_short_bounds_nothing),
     TEST_CASE(what_an_armed_recording_begins_with_bounds_nothing),
     TEST_CASE(a_closure_is_no_optimizer), TEST_CASE(each_micro_batch_of_a_step_is_checkpointed),

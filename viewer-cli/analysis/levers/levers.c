@@ -187,7 +187,7 @@ int levers_try(struct levers_work *work, struct levers_edit *edit, const struct 
     if (!MEM_GROW(work->kept, work->kept_cap, work->kept_count + 1))
         return ERR_NOMEM;
     int64_t alive = alive_at_peak(&work->step, edit);
-    work->kept[work->kept_count++] = (struct levers_kept){work->out->count, *edit};
+    work->kept[work->kept_count++] = (struct levers_kept){.lever = work->out->count, .edit = *edit};
     *edit = (struct levers_edit){0};
     err = levers_add(work, bytes, LEVERS_NONE, words);
     if (err < 0)

@@ -340,7 +340,9 @@ static int change(struct autocast *all, bool sure)
     all->flow.forward = NULL;
     for (size_t i = 0; i < step->count && done; i++) {
         const struct levers_block *block = &step->blocks[i];
-        int64_t slack = sure ? 0 : levers_slack_of(all->work, &all->dtypes, block);
+        int64_t slack = sure || block->purpose == PURPOSE_OPTIMIZER_STATE
+                            ? 0
+                            : levers_slack_of(all->work, &all->dtypes, block);
         done = !slack || levers_extra(&all->edit, -slack, block->seq, block->end);
         if (!done || i < step->older || !is_of_step(block))
             continue;

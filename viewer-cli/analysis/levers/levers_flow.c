@@ -54,32 +54,6 @@ static bool may_take_parameter(const struct levers_flow *flow, const struct leve
            map_get(&flow->weights->owners, (uint64_t)block->module) != MAP_NONE;
 }
 
-static uint64_t key_of(int64_t module, const struct levers_phase *backward)
-{
-    return (uint64_t)module << 40 ^ (uint64_t)backward->begin;
-}
-
-/* A vector of float32 that the module has is in it, which makes it float32: backward lets it go
- * before it makes the vector's gradient, so that what saved it came behind the two's meeting. */
-static bool has_parameter(const struct levers_flow *flow, const struct levers_block *block)
-{
-    const struct levers_phase *backward = levers_backward_of(&flow->work->step, block);
-    if (!backward || block->module == GROUP_NONE)
-        return false;
-    const uint64_t gradient = map_get(&flow->gradients, key_of(block->module, backward));
-    return gradient != MAP_NONE && block->end > backward->begin &&
-           block->end <= (int64_t)gradient &&
-           levers_has_no_matrix(flow->weights, block->module, block->asked);
-}
-
-/* There was no product yet, and this is none that is written out. */
-static bool is_before_products(const struct levers_flow *flow, const struct levers_block *block)
-{
-    return flow->all_full && flow->input &&
-           (block->module != GROUP_NONE || flow->weights->own == 0) &&
-           levers_has_no_matrix(flow->weights, block->module, flow->largest);
-}
-
 /* An activation follows its input: backward needs what it was made of, or what it made; or a number
  * was in it. */
 static enum levers_dtype of_unknown(const struct levers_flow *flow, size_t at)
@@ -87,8 +61,6 @@ static enum levers_dtype of_unknown(const struct levers_flow *flow, size_t at)
     const struct levers_step *step = &flow->work->step;
     const struct levers_block *block = &step->blocks[at];
     const bool half = flow->flow == LEVERS_HALF && flow->input;
-    if (has_parameter(flow, block) || is_before_products(flow, block))
-        return LEVERS_FULL;
     if (levers_may_be_power(flow, LEVERS_OP_UNKNOWN, at))
         return LEVERS_OPEN;
     if (flow->all_half)
@@ -132,8 +104,6 @@ void levers_flow_begin(struct levers_flow *flow, const struct levers_phase *forw
     flow->forward = forward;
     flow->flow = flow->source_flow = LEVERS_FULL;
     flow->all_half = flow->weights->own == 0;
-    flow->all_full = true;
-    flow->largest = 0;
     flow->input = flow->source = NULL;
     flow->after_product = false;
     map_clear(&flow->full);
@@ -146,14 +116,12 @@ bool levers_flow_take(struct levers_flow *flow, enum levers_op op, enum levers_d
     flow->flow = dtype;
     flow->input = block;
     flow->all_half = flow->all_half && dtype == LEVERS_HALF;
-    flow->all_full = flow->all_full && dtype == LEVERS_FULL;
-    flow->largest = block->asked > flow->largest ? block->asked : flow->largest;
     flow->after_product = levers_is_product(op);
     if (!flow->after_product) {
         flow->source = block;
         flow->source_flow = dtype;
     }
-    const bool norm = op == LEVERS_OP_NORM || op == LEVERS_OP_UPCASTS || has_parameter(flow, block);
+    const bool norm = op == LEVERS_OP_NORM || op == LEVERS_OP_UPCASTS;
     return dtype != LEVERS_FULL || (norm && is_beside_sum(&flow->work->step, block)) ||
            map_put(&flow->full, (uint64_t)block->asked, at, NULL);
 }
@@ -186,30 +154,11 @@ static int find_pieces(struct levers_work *work, struct levers_dtypes *dtypes,
     return 0;
 }
 
-/* In the order of events, so that the last one stays. */
-static int find_gradients(struct levers_work *work, struct levers_flow *out)
-{
-    const struct levers_step *step = &work->step;
-    for (size_t i = step->older; i < step->count; i++) {
-        const struct levers_block *block = &step->blocks[i];
-        const struct levers_phase *backward =
-            levers_has_parameter(out->weights, block->module, block->asked)
-                ? levers_phase_around(&step->phases, LEVERS_BACKWARD, block->seq)
-                : NULL;
-        if (backward &&
-            !map_put(&out->gradients, key_of(block->module, backward), (uint64_t)block->seq, NULL))
-            return ERR_NOMEM;
-    }
-    return 0;
-}
-
 int levers_flow_read(struct levers_work *work, struct levers_dtypes *dtypes,
                      const struct levers_weights *weights, struct levers_flow *out)
 {
     *out = (struct levers_flow){.work = work, .dtypes = dtypes, .weights = weights};
     int err = levers_scalars_read(work, &out->scalars);
-    if (err >= 0)
-        err = find_gradients(work, out);
     return err < 0 ? err : find_pieces(work, dtypes, &out->scalars);
 }
 
@@ -217,5 +166,4 @@ void levers_flow_clear(struct levers_flow *flow)
 {
     levers_scalars_clear(&flow->scalars);
     map_clear(&flow->full);
-    map_clear(&flow->gradients);
 }

@@ -3,8 +3,7 @@
  * or open, where it is not known.
  *
  * Products and convolutions are in bfloat16, and so is what is made of them alone; norms and powers
- * of a GPU and losses are in float32, and so are a sum with what was not in bfloat16, what a vector
- * of parameters is in, and all that comes before the first product.
+ * of a GPU and losses are in float32, and so is a sum with what was not in bfloat16.
  */
 #ifndef TIDEMARK_ANALYSIS_LEVERS_FLOW_H
 #define TIDEMARK_ANALYSIS_LEVERS_FLOW_H
@@ -21,15 +20,11 @@ struct levers_flow { /* all zero is empty */
     const struct levers_dtypes *dtypes;
     const struct levers_weights *weights;
     struct levers_scalars scalars;
-    struct map gradients; /* modules and begins of backwards, to the birth of the last gradient of
-                           * one of the module's own parameters */
     const struct levers_phase *forward; /* that is gone through */
     const struct levers_block *input;   /* the last */
     const struct levers_block *source;  /* the last that was not made by a product */
     enum levers_dtype flow, source_flow;
-    bool all_half;   /* and so is all that this forward has made */
-    bool all_full;   /* or there was no product yet, so that nothing is in fewer bits */
-    int64_t largest; /* bytes of a block that this forward has made */
+    bool all_half; /* and so is all that this forward has made */
     bool after_product;
     struct map full; /* bytes, to the last block in float32 that has as many, unless it is a norm's
                       * that a residual goes around */

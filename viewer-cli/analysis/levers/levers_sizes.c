@@ -71,12 +71,15 @@ int64_t levers_half_of_computed(const struct levers_work *work, const struct lev
     return levers_half_of(work, &part);
 }
 
-/* A state of the optimizer that is a little larger than a parameter is as that is, most likely. */
+/* A state of the optimizer of which it is not known what was asked for, and which is a little
+ * larger than a parameter, is as that is, most likely: the rest goes whole, of which half goes with
+ * the state's own half. */
 static int64_t slack_of_state(const struct levers_work *work, const struct levers_block *state)
 {
     const struct levers_step *step = &work->step;
     int64_t like = 0;
-    if (work->on_host || state->asked <= SPLIT || levers_is_like_parameter(work, state))
+    if (work->on_host || state->asked <= SPLIT || state->asked != state->size ||
+        levers_is_like_parameter(work, state))
         return 0;
     for (size_t i = 0; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
@@ -84,7 +87,7 @@ static int64_t slack_of_state(const struct levers_work *work, const struct lever
             block->asked > like)
             like = block->asked;
     }
-    return state->asked - like < SPLIT ? state->asked - like : 0;
+    return state->asked - like < SPLIT ? (state->asked - like) / 2 : 0;
 }
 
 int64_t levers_slack_of(const struct levers_work *work, const struct levers_dtypes *dtypes,
@@ -109,7 +112,7 @@ bool levers_has_partial_sums(const struct levers_work *work, size_t at)
     return !work->on_host && at >= step->older && at + 1 < step->count &&
            flags->seq == block->seq + 1 && flags->asked <= block->asked / FLAGS_MOST &&
            flags->site == block->site && flags->module == block->module &&
-           block->end == flags->end + 1 && block->end - block->seq <= SHORT;
+           block->end - 1 == flags->end && block->end - block->seq <= SHORT;
 }
 
 bool levers_is_like_parameter(const struct levers_work *work, const struct levers_block *block)

@@ -1,7 +1,8 @@
 /*
  * All changes together that do not stand in each other's way: one of each kind, and every variable
- * that is held. Of checkpoints the one that saves most with the others: a checkpoint of a whole
- * model computes its logits again, which chunks of its loss would never have at once.
+ * that is held. Of checkpoints the one that saves most with the others, if any does: a checkpoint
+ * of a whole model computes its logits again, which chunks of its loss would never have at once.
+ * What takes nothing more off beside the others is left out.
  */
 #include "buf.h"
 #include "error.h"
@@ -73,7 +74,7 @@ static bool may_join(const struct lever *lever)
 static bool joins(const struct together *all, size_t kept)
 {
     const struct lever *lever = lever_at(all, kept);
-    return may_join(lever) &&
+    return may_join(lever) && !all->work->kept[kept].left_out &&
            (lever->kind == LEVER_CHECKPOINT ? kept == all->checkpoint
                                             : is_first(all->work, lever)) &&
            (lever->kind != LEVER_HALF_BATCH || can_be_halved(all->work));
@@ -111,27 +112,50 @@ static int unite(const struct together *all, struct levers_edit *edit)
     return done ? 0 : ERR_NOMEM;
 }
 
-static int choose_checkpoint(struct together *all)
+/* The highest point with those that join now. */
+static int highest_of(const struct together *all, int64_t *highest)
 {
-    int64_t lowest = INT64_MAX;
+    struct levers_edit edit = {0};
+    int err = unite(all, &edit);
+    if (err >= 0)
+        err = levers_highest(&all->work->step, &edit, highest, NULL);
+    levers_edit_clear(&edit);
+    return err;
+}
+
+static int choose_checkpoint(struct together *all, int64_t *lowest)
+{
     size_t best = SIZE_MAX;
-    int err = 0;
+    int err = highest_of(all, lowest);
     for (size_t i = 0; i < all->work->kept_count && err >= 0; i++) {
-        struct levers_edit edit = {0};
         int64_t highest;
         if (lever_at(all, i)->kind != LEVER_CHECKPOINT || !may_join(lever_at(all, i)))
             continue;
         all->checkpoint = i;
-        err = unite(all, &edit);
-        if (err >= 0)
-            err = levers_highest(&all->work->step, &edit, &highest, NULL);
-        if (err >= 0 && highest < lowest) {
-            lowest = highest;
+        err = highest_of(all, &highest);
+        if (err >= 0 && highest < *lowest) {
+            *lowest = highest;
             best = i;
         }
-        levers_edit_clear(&edit);
     }
     all->checkpoint = best;
+    return err;
+}
+
+/* Without one of them it may be as low. */
+static int leave_out(struct together *all, int64_t lowest)
+{
+    int err = 0;
+    for (size_t i = all->work->kept_count; i-- > 0 && err >= 0;) {
+        int64_t highest;
+        if (!joins(all, i))
+            continue;
+        all->work->kept[i].left_out = true;
+        err = highest_of(all, &highest);
+        all->work->kept[i].left_out = err >= 0 && highest <= lowest;
+        if (err >= 0 && highest < lowest)
+            lowest = highest;
+    }
     return err;
 }
 
@@ -172,7 +196,10 @@ int levers_together(struct levers_work *work)
     struct levers_words words = {
         .kind = LEVER_TOGETHER, .site = LEVERS_NONE, .before = before_names};
     const size_t before = work->out->count;
-    int err = choose_checkpoint(&all);
+    int64_t lowest;
+    int err = choose_checkpoint(&all, &lowest);
+    if (err >= 0)
+        err = leave_out(&all, lowest);
     if (err >= 0)
         err = unite(&all, &edit);
     put_names(&all, &text);

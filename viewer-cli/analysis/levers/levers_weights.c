@@ -24,21 +24,6 @@ struct named {
     bool around; /* there are others in the module */
 };
 
-static uint64_t key_of(int64_t module, int64_t asked)
-{
-    return (uint64_t)module << 40 ^ (uint64_t)asked;
-}
-
-static bool put_parameter(struct levers_weights *out, const struct named *named, int64_t asked)
-{
-    const uint64_t module = (uint64_t)named->module, known = map_get(&out->of_own, module);
-    if ((known == MAP_NONE || (int64_t)known < asked) &&
-        !map_put(&out->of_own, module, (uint64_t)asked, NULL))
-        return false;
-    return named->around || (map_put(&out->owners, module, 1, NULL) &&
-                             map_put(&out->sizes, key_of(named->module, asked), 1, NULL));
-}
-
 /* Names are of all processes: those of this one are the tags of its blocks. */
 static int take_name(struct levers_weights *out, const struct map *asked, const struct named *named,
                      bool again)
@@ -51,7 +36,7 @@ static int take_name(struct levers_weights *out, const struct map *asked, const 
     if (named->module == GROUP_NONE)
         return 0;
     return (!named->weight || map_put(&out->modules, (uint64_t)named->module, bytes, NULL)) &&
-                   put_parameter(out, named, (int64_t)bytes)
+                   (named->around || map_put(&out->owners, (uint64_t)named->module, 1, NULL))
                ? 0
                : ERR_NOMEM;
 }
@@ -93,21 +78,5 @@ int levers_weights_read(struct levers_work *work, struct levers_weights *out)
 void levers_weights_clear(struct levers_weights *weights)
 {
     map_clear(&weights->modules);
-    map_clear(&weights->of_own);
     map_clear(&weights->owners);
-    map_clear(&weights->sizes);
-}
-
-enum { ROWS_LEAST = 64 }; /* what has as many rows is larger than a vector by this */
-
-bool levers_has_no_matrix(const struct levers_weights *weights, int64_t module, int64_t asked)
-{
-    const uint64_t largest =
-        module == GROUP_NONE ? MAP_NONE : map_get(&weights->of_own, (uint64_t)module);
-    return largest == MAP_NONE || (int64_t)largest <= asked / ROWS_LEAST;
-}
-
-bool levers_has_parameter(const struct levers_weights *weights, int64_t module, int64_t asked)
-{
-    return module != GROUP_NONE && map_get(&weights->sizes, key_of(module, asked)) != MAP_NONE;
 }

@@ -18,6 +18,7 @@
 struct levers_kept { /* of a lever that was added: what it changes */
     size_t lever;
     struct levers_edit edit;
+    bool left_out; /* of all changes together: beside the others it takes nothing more off */
 };
 
 struct levers_work {
