@@ -259,11 +259,15 @@ TEST(states_of_eight_bits_are_estimated)
     CHECK(lever.bytes > MIB(59) && lever.bytes < MIB(60));
     CHECK(lever.estimated);
     CHECK(strstr(last_text, ".AdamW8bit(") != NULL);
-    lever_of(&script, "UPDATE string SET text='SGD._init_group' WHERE id=6",
-             LEVER_EIGHT_BIT_STATES);
-    CHECK(strstr(last_text, ".SGD8bit(") != NULL);
+    static const char sgd[] = "UPDATE string SET text='SGD._init_group' WHERE id=6";
+    CHECK_INT(lever_of(&script, sgd, LEVER_EIGHT_BIT_STATES).bytes, 0); /* it has one state */
     CHECK_INT(lever_of(&script, "", LEVER_NO_STATES).bytes, MIB(80));
     CHECK_INT(lever_of(&script, "", LEVER_SHARD_STATES).bytes, 0); /* of one parameter */
+    struct script one = {0};
+    train(&one, 2, 1);
+    script_block(&one, at(0, 910), SCRIPT_LIVES, MIB(25), ADAM);
+    CHECK(lever_of(&one, sgd, LEVER_EIGHT_BIT_STATES).bytes > MIB(18));
+    CHECK(strstr(last_text, ".SGD8bit(") != NULL);
 }
 
 /* ---- batches ---- */
@@ -297,10 +301,13 @@ TEST(half_a_batch_is_written_where_the_loop_is)
         {"/site/transformers/models/bert/modeling_bert.py", 1, "batch.chunk(2)"},
         {"/site/lightning/pytorch/trainer/trainer.py", 1, "accumulate_grad_batches"},
         {"/site/pytorch_lightning/trainer/trainer.py", 1, "accumulate_grad_batches"},
+        {"/site/lightning/pytorch/trainer/trainer.py'),(91,'/site/lightning/pytorch/loops/"
+         "optimization/manual.py",
+         1, "batch.chunk(2)"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct script script = {0};
-        char sql[120];
+        char sql[200];
         struct peak peak;
         train(&script, 2, cases[i].micro_batches);
         for (int step = 0; step < 2; step++)

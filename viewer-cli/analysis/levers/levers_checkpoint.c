@@ -151,6 +151,20 @@ static bool is_layer(const struct levers_unit *unit)
     return !unit->plain && !unit->sequential && is_repeated(unit);
 }
 
+/* Transformers' switch is for all that it can checkpoint: it switches another unit, inside of this
+ * one, or around it. Of one inside of another the inner ones decide what is kept. */
+static bool is_switched_with(const struct levers_units *units, const struct levers_unit *unit,
+                             bool inside)
+{
+    for (size_t i = 0; i < units->count; i++) {
+        const struct levers_unit *other = &units->units[i];
+        const int depth = inside ? other->depth - unit->depth : unit->depth - other->depth;
+        if (unit->by_library && other->by_library && depth > 0 && overlap(unit, other))
+            return true;
+    }
+    return false;
+}
+
 /* The switch of transformers checkpoints all of its layers; a module of torch.nn is of use where
  * there is no other. */
 static size_t make_trials(const struct levers_units *units, struct trial *trials)
@@ -165,7 +179,8 @@ static size_t make_trials(const struct levers_units *units, struct trial *trials
     for (size_t i = 0; i < units->count; i++) {
         const struct levers_unit *unit = &units->units[i];
         if ((unit->plain && own) || (unit->sequential && layers) ||
-            (library && unit->of_library && !unit->by_library))
+            (library && unit->of_library && !unit->by_library) ||
+            is_switched_with(units, unit, true))
             continue;
         if (unit->by_library && of_library != SIZE_MAX && fits(&trials[of_library], unit)) {
             trials[of_library].units[trials[of_library].count++] = unit;
@@ -390,12 +405,14 @@ static bool put_half_words(const struct trial *trial, bool normalizes, struct bu
     return !text->broken;
 }
 
-/* Of the best trial, if it is one class that repeats. */
+/* Of the best trial, if it is one class that repeats. What transformers' switch checkpoints around
+ * it has a switch of its own. */
 static int add_half(struct levers_work *work, const struct trial *best)
 {
     struct levers_unit half;
     struct buf text = {0};
-    if (best->count != 1 || !is_repeated(best->units[0]) || best->units[0]->sequential)
+    if (best->count != 1 || !is_repeated(best->units[0]) || best->units[0]->sequential ||
+        is_switched_with(&work->units, best->units[0], false))
         return 0;
     if (!take_half(best->units[0], &half))
         return ERR_NOMEM;

@@ -6,14 +6,18 @@
 static const char loop_sql[] =
     "SELECT coalesce(max(text LIKE '%/transformers/trainer.py'), 0) AS trainer,"
     "       coalesce(max(text LIKE '%/lightning/pytorch/trainer/trainer.py'"
-    "                 OR text LIKE '%/pytorch_lightning/trainer/trainer.py'), 0) AS lightning"
+    "                 OR text LIKE '%/pytorch_lightning/trainer/trainer.py'), 0) AS lightning,"
+    "       coalesce(max(text LIKE '%/loops/optimization/manual.py'), 0) AS manual"
     "  FROM string";
 
 int levers_loop_read(struct db *db, enum levers_loop *out)
 {
-    bool trainer = false, lightning = false;
-    int err = query_read(db, loop_sql, Q_NOTHING, Q_OUT(Q_INT(trainer), Q_INT(lightning)));
-    *out = trainer ? LEVERS_HF_TRAINER : lightning ? LEVERS_LIGHTNING : LEVERS_OWN_LOOP;
+    bool trainer = false, lightning = false, manual = false;
+    int err =
+        query_read(db, loop_sql, Q_NOTHING, Q_OUT(Q_INT(trainer), Q_INT(lightning), Q_INT(manual)));
+    *out = trainer     ? LEVERS_HF_TRAINER
+           : lightning ? (manual ? LEVERS_LIGHTNING_BY_HAND : LEVERS_LIGHTNING)
+                       : LEVERS_OWN_LOOP;
     return err < 0 ? err : 0;
 }
 
@@ -56,5 +60,9 @@ const char *levers_in_loop(enum levers_loop loop, enum lever_kind kind, const ch
                     "def on_train_batch_end(self, *_): self.optimizers().zero_grad()",
             },
     };
-    return texts[loop][kind] ? texts[loop][kind] : usual;
+    const bool by_hand = loop == LEVERS_LIGHTNING_BY_HAND;
+    if (by_hand && (kind == LEVER_HALF_BATCH || kind == LEVER_ZERO_GRAD_EARLIER))
+        return usual;
+    const char *text = texts[by_hand ? LEVERS_LIGHTNING : loop][kind];
+    return text ? text : usual;
 }

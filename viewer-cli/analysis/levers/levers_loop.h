@@ -11,6 +11,7 @@ enum levers_loop {
     LEVERS_OWN_LOOP,
     LEVERS_HF_TRAINER, /* of transformers, and of what is made from it */
     LEVERS_LIGHTNING,
+    LEVERS_LIGHTNING_BY_HAND, /* automatic_optimization = False: the steps are the program's */
     LEVERS_LOOPS
 };
 

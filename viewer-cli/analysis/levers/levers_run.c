@@ -185,6 +185,7 @@ static int try_expandable(struct levers_work *work, struct fit *fit, int64_t now
     struct alloc_config config = fit->recorded;
     const struct levers_words words = {
         .kind = LEVER_EXPANDABLE_SEGMENTS,
+        .estimated = true, /* rests of segments are cut there that a block keeps here */
         .site = LEVERS_NONE,
         .before = "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, by replay"};
     int64_t then;

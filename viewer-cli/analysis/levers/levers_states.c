@@ -81,6 +81,24 @@ static int read_class(struct levers_work *work, int64_t *class)
     return largest ? query_read(work->db, class_sql, Q_IN(largest->site), Q_OUT(Q_INT(*class))) : 0;
 }
 
+/* Those of 8 bits have as many states for a parameter as `of_class` says: a momentum beside
+ * RMSprop's, or amsgrad's third, is in none of them. */
+static bool has_more_states(const struct levers_work *work, int64_t class)
+{
+    static const int64_t of_class[] = {2, 1, 1, 1};
+    const struct levers_step *step = &work->step;
+    int64_t states = 0, parameters = 0;
+    for (size_t i = 0; i < step->count; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        if (block->seq > step->peak || block->end <= step->peak)
+            continue;
+        states += block->purpose == PURPOSE_OPTIMIZER_STATE ? block->size : 0;
+        parameters += block->purpose == PURPOSE_PARAMETER ? block->size : 0;
+    }
+    return parameters && states / parameters >= of_class[class] &&
+           2 * (states - of_class[class] * parameters) > parameters;
+}
+
 static int try_eight_bits(struct levers_work *work)
 {
     static const char *const classes[] = {"AdamW", "SGD", "RMSprop", "Adagrad"};
@@ -92,10 +110,13 @@ static int try_eight_bits(struct levers_work *work)
     int err = levers_has_reduced_states(work, &reduced);
     if (err >= 0)
         err = read_class(work, &class);
-    if (err < 0 || reduced || class == OTHER || (work->shards && class)) /* torchao has Adam's */
+    if (err < 0 || reduced || class == OTHER || (work->shards && class) || /* torchao has Adam's */
+        has_more_states(work, class))
         return err;
     snprintf(text, sizeof text, "%s.optim.%s8bit(...): optimizer state in 8 bits",
              work->shards ? "torchao" : "bitsandbytes", classes[class]);
+    /* Transformers' trainer leaves the states of embeddings in 32 bits. */
+    words.at_most = !class && work->loop == LEVERS_HF_TRAINER;
     words.before = class ? text : levers_in_loop(work->loop, words.kind, text);
     return levers_try_scaled(work, of_eight_bits, &words);
 }
