@@ -33,7 +33,7 @@ struct search {
     char path[4096];
 };
 
-static bool holds(const struct dl_phdr_info *object, uintptr_t address)
+bool dynlink_holds(const struct dl_phdr_info *object, uintptr_t address)
 {
     for (int i = 0; i < object->dlpi_phnum; i++) {
         uintptr_t begin = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
@@ -52,7 +52,7 @@ static int look_at(struct dl_phdr_info *object, size_t size, void *argument)
     (void)size;
     bool found = search->name
                      ? strncmp(slash ? slash + 1 : path, search->name, strlen(search->name)) == 0
-                     : holds(object, search->address);
+                     : dynlink_holds(object, search->address);
     size_t bytes = strlen(path) + 1;
     if (!found || bytes == 1 || bytes > sizeof search->path)
         return 0;

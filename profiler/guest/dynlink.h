@@ -10,6 +10,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+struct dl_phdr_info;
 
 /* A symbol of the object behind `handle`, of the global scope (RTLD_DEFAULT); NULL if there is none
  * or no dynamic linker. */
@@ -20,5 +23,8 @@ void *dynlink_loaded(const char *name);
 void *dynlink_open(const char *path);
 /* The path of the object that holds `address`; false if it has none or it does not fit. */
 bool dynlink_path_of(const void *address, char *path, size_t bytes);
+
+/* Whether the address is in a loaded part of the object. */
+bool dynlink_holds(const struct dl_phdr_info *object, uintptr_t address);
 
 #endif

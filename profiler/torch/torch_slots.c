@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <unistd.h>
 
+#include "dynlink.h"
+
 #if defined(__x86_64__)
 #define BY_CALL R_X86_64_JUMP_SLOT
 #define BY_DATA R_X86_64_GLOB_DAT
@@ -82,22 +84,11 @@ static void look_at_slot(const struct search *search, const struct dl_phdr_info 
     search->see(search->self, &(struct torch_slot){slot, name, is_protected(object, slot)});
 }
 
-static bool has_address(const struct dl_phdr_info *object, uintptr_t address)
-{
-    for (int i = 0; i < object->dlpi_phnum; i++) {
-        uintptr_t begin = object->dlpi_addr + object->dlpi_phdr[i].p_vaddr;
-        if (object->dlpi_phdr[i].p_type == PT_LOAD && address >= begin &&
-            address - begin < object->dlpi_phdr[i].p_memsz)
-            return true;
-    }
-    return false;
-}
-
 static bool is_sought(const struct search *search, const struct dl_phdr_info *object)
 {
     if (search->around)
-        return has_address(object, search->around);
-    return !has_address(object, (uintptr_t)&torch_slots_each);
+        return dynlink_holds(object, search->around);
+    return !dynlink_holds(object, (uintptr_t)&torch_slots_each);
 }
 
 static int look_at_object(struct dl_phdr_info *object, size_t size, void *argument)
