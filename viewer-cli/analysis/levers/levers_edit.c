@@ -2,10 +2,12 @@
  * Changes to the lives of blocks, and the level that they lead to.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "error.h"
 #include "levers_step.h"
 #include "mem.h"
+#include "radix.h"
 
 static bool add_change(struct levers_edit *edit, struct levers_change change)
 {
@@ -58,14 +60,41 @@ static int by_block(const void *one, const void *other)
     return a->from < b->from ? -1 : a->from > b->from;
 }
 
+/* What was united before is in order already. */
+static void put_in_order(struct levers_change *changes, size_t count)
+{
+    size_t ordered = 1;
+    while (ordered < count && by_block(&changes[ordered - 1], &changes[ordered]) <= 0)
+        ordered++;
+    if (ordered < count)
+        qsort(changes, count, sizeof *changes, by_block);
+}
+
+/* Both in order; `edit` has room for all of them. */
+static void merge(struct levers_edit *edit, const struct levers_change *from, size_t count)
+{
+    size_t left = edit->count, at = left + count;
+    edit->count = at;
+    while (count) {
+        bool own = left && by_block(&edit->changes[left - 1], &from[count - 1]) > 0;
+        edit->changes[--at] = own ? edit->changes[--left] : from[--count];
+    }
+}
+
 bool levers_unite(struct levers_edit *edit, const struct levers_edit *other)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < other->count; i++)
-        if (!add_change(edit, other->changes[i]))
-            return false;
-    if (edit->count)
-        qsort(edit->changes, edit->count, sizeof *edit->changes, by_block);
+    size_t kept = 0, count = other->count;
+    struct levers_change *added = mem_resize(NULL, count + 1, sizeof *added);
+    if (!added || !MEM_GROW(edit->changes, edit->cap, edit->count + count)) {
+        mem_free(added);
+        return false;
+    }
+    if (count)
+        memcpy(added, other->changes, count * sizeof *added);
+    put_in_order(added, count);
+    put_in_order(edit->changes, edit->count);
+    merge(edit, added, count);
+    mem_free(added);
     for (size_t i = 0; i < edit->count; i++) {
         struct levers_change *last = kept ? &edit->changes[kept - 1] : NULL;
         const struct levers_change *change = &edit->changes[i];
@@ -87,17 +116,22 @@ bool levers_unite(struct levers_edit *edit, const struct levers_edit *other)
  */
 enum shift_kind { SHIFT_LIFE, SHIFT_SPIKE, SHIFT_REST };
 
+/* Before the first event and after the last one it does not matter when. */
+#define LAST_SEQ (INT64_MAX / 4)
+
 struct shift {
-    int64_t seq, change;
-    enum shift_kind kind;
+    int64_t when; /* 4 * the event + kind */
+    int64_t change;
 };
 
-static int by_time(const void *one, const void *other)
+static int64_t seq_of(const struct shift *shift)
 {
-    const struct shift *a = one, *b = other;
-    if (a->seq != b->seq)
-        return a->seq < b->seq ? -1 : 1;
-    return (int)a->kind - (int)b->kind;
+    return shift->when / 4;
+}
+
+static enum shift_kind kind_of(const struct shift *shift)
+{
+    return (enum shift_kind)(shift->when % 4);
 }
 
 struct shifts {
@@ -107,13 +141,19 @@ struct shifts {
     size_t count;
 };
 
+static void add_shift(struct shifts *out, int64_t seq, int64_t bytes, enum shift_kind kind)
+{
+    seq = seq < 0 ? 0 : seq > LAST_SEQ - 1 ? LAST_SEQ - 1 : seq;
+    out->shifts[out->count++] = (struct shift){4 * seq + kind, bytes};
+}
+
 static void add_shifts(struct shifts *out, int64_t from, int64_t to, int64_t bytes,
                        enum shift_kind end)
 {
     if (from >= to)
         return;
-    out->shifts[out->count++] = (struct shift){from, bytes, SHIFT_LIFE};
-    out->shifts[out->count++] = (struct shift){to, -bytes, end};
+    add_shift(out, from, bytes, SHIFT_LIFE);
+    add_shift(out, to, -bytes, end);
 }
 
 static void add_lives(struct shifts *out, const struct levers_change *change)
@@ -131,7 +171,7 @@ static void add_change_of(struct shifts *out, const struct levers_change *change
 {
     switch (change->how) {
     case LEVERS_SPIKE:
-        out->shifts[out->count++] = (struct shift){change->from, change->bytes, SHIFT_SPIKE};
+        add_shift(out, change->from, change->bytes, SHIFT_SPIKE);
         break;
     case LEVERS_EXTRA:
         add_shifts(out, change->from, change->to, change->bytes,
@@ -187,8 +227,8 @@ static void see(struct level *level, int64_t value, int64_t seq)
 
 static void shift(struct level *level, const struct shift *shift)
 {
-    if (shift->kind == SHIFT_SPIKE)
-        see(level, level->now + shift->change, shift->seq);
+    if (kind_of(shift) == SHIFT_SPIKE)
+        see(level, level->now + shift->change, seq_of(shift));
     else
         level->now += shift->change;
 }
@@ -199,8 +239,8 @@ static void go_to_moment(const struct levers_step *step, const struct shift *shi
 {
     for (size_t i = 0; i < step->event_count && step->events[i].seq < step->moment; i++)
         level->now += step->events[i].change;
-    for (size_t at = 0; at < count && shifts[at].seq < step->moment; at++)
-        level->now += shifts[at].kind == SHIFT_SPIKE ? 0 : shifts[at].change;
+    for (size_t at = 0; at < count && seq_of(&shifts[at]) < step->moment; at++)
+        level->now += kind_of(&shifts[at]) == SHIFT_SPIKE ? 0 : shifts[at].change;
     level->highest = level->now;
     level->at = step->moment;
 }
@@ -209,12 +249,12 @@ static void go_through(const struct levers_step *step, const struct shift *shift
                        struct level *level)
 {
     size_t at = 0;
-    while (at < count && shifts[at].seq <= step->begin)
+    while (at < count && seq_of(&shifts[at]) <= step->begin)
         shift(level, &shifts[at++]);
     level->highest = level->now;
     level->at = step->begin;
     for (size_t i = 0; i < step->event_count; i++) {
-        while (at < count && shifts[at].seq <= step->events[i].seq)
+        while (at < count && seq_of(&shifts[at]) <= step->events[i].seq)
             shift(level, &shifts[at++]);
         level->now += step->events[i].change;
         see(level, level->now, step->events[i].seq);
@@ -232,11 +272,11 @@ int levers_highest(const struct levers_step *step, const struct levers_edit *edi
     all.sizes = sizes;
     for (size_t i = 0; i < edit->count && err == 0; i++)
         add_change_of(&all, &edit->changes[i]);
-    if (err == 0) {
-        qsort(all.shifts, all.count, sizeof *all.shifts, by_time);
+    if (err == 0 && !radix_sort(all.shifts, all.count, sizeof *all.shifts))
+        err = ERR_NOMEM;
+    if (err == 0)
         (step->moment != LEVERS_NEVER ? go_to_moment : go_through)(step, all.shifts, all.count,
                                                                    &level);
-    }
     mem_free(sizes);
     mem_free(all.shifts);
     if (err < 0)

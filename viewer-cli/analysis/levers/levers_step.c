@@ -1,13 +1,12 @@
 #include "levers_step.h"
 
-#include <stdlib.h>
-
 #include "category_rules.h"
 #include "error.h"
 #include "group.h"
 #include "levers_window.h"
 #include "mem.h"
 #include "query.h"
+#include "radix.h"
 #include "search.h"
 #include "span.h"
 
@@ -31,12 +30,6 @@ static const char blocks_sql[] =
     "  CROSS JOIN heap h ON h.id = a.heap"
     "  LEFT JOIN allocation_phase ap ON ap.allocation = a.seq"
     "  WHERE (a.free_seq < 0 OR a.free_seq >= ?3) AND h.process = ?1 AND h.device = ?2";
-
-static int by_seq(const void *one, const void *other)
-{
-    const struct levers_block *a = one, *b = other;
-    return a->seq < b->seq ? -1 : a->seq > b->seq;
-}
 
 bool levers_at_peak(const struct levers_step *step, const struct levers_block *block)
 {
@@ -105,8 +98,8 @@ static int read_blocks(struct db *db, const struct peak *peak, struct levers_ste
     if (err == 0)
         err = read_rows(db, peak, rules, out);
     category_free(rules);
-    if (err == 0 && out->count)
-        qsort(out->blocks, out->count, sizeof *out->blocks, by_seq);
+    if (err == 0 && !radix_sort(out->blocks, out->count, sizeof *out->blocks))
+        err = ERR_NOMEM;
     return err;
 }
 
@@ -135,12 +128,6 @@ static void find_held(struct levers_step *step)
 
 /* ---- events ---- */
 
-static int by_time(const void *one, const void *other)
-{
-    const struct levers_event *a = one, *b = other;
-    return a->seq < b->seq ? -1 : a->seq > b->seq;
-}
-
 static int make_events(struct levers_step *step)
 {
     const struct levers_edit nothing = {0};
@@ -155,7 +142,8 @@ static int make_events(struct levers_step *step)
             *event++ = (struct levers_event){block->end, -block->size};
     }
     step->event_count = (size_t)(event - step->events);
-    qsort(step->events, step->event_count, sizeof *event, by_time);
+    if (!radix_sort(step->events, step->event_count, sizeof *event))
+        return ERR_NOMEM;
     return levers_highest(step, &nothing, &step->highest, NULL);
 }
 
