@@ -4,20 +4,19 @@
 
 #include "suggest.h"
 
-extern const struct command command_record, command_arm, command_attach, command_rehearse,
-    command_import, command_merge, command_info, command_repair, command_phases, command_timeline,
-    command_peak, command_why, command_frag, command_ladder, command_leaks, command_modules,
-    command_fit, command_diff, command_check, command_live, command_show, command_skew, command_sql,
-    command_plan, command_recordings, command_export, command_html;
+#define COMMAND(name) extern const struct command command_##name;
+#include "commands.def"
+#undef COMMAND
 
+/* Asked for without a name. */
+extern const struct command command_recordings;
+
+#define COMMAND(name) &command_##name,
 const struct command *const commands[] = {
-    &command_record,   &command_arm,   &command_attach, &command_rehearse, &command_plan,
-    &command_import,   &command_merge, &command_info,   &command_repair,   &command_phases,
-    &command_timeline, &command_peak,  &command_html,   &command_why,      &command_modules,
-    &command_live,     &command_show,  &command_frag,   &command_ladder,   &command_leaks,
-    &command_fit,      &command_diff,  &command_skew,   &command_check,    &command_sql,
-    &command_export,   NULL,
+#include "commands.def"
+    NULL,
 };
+#undef COMMAND
 
 const struct command *command_find(const char *name, const char **near)
 {

@@ -8,8 +8,9 @@
  *      `int cmd_NAME(const struct command_call *call)`, and a `const struct command command_NAME`
  *      that describes it. Queries and emit_* calls only; what is worth a test of its own goes to
  *      viewer-cli/analysis/, which prints nothing.
- *   2. commands.c: one line in the table.
- *   3. tests/cli/NAME/: golden outputs as table, csv and json, an empty and a damaged database.
+ *   2. commands.def: a line, at its place in the help.
+ *   3. tests/cli/NAME/: golden outputs as table, csv and json, of an empty and a damaged database,
+ *      too.
  *   4. docs/manual/NAME.md: what a user needs to read the report, in the markup of
  *      manual/prose.h; a test runs its examples. Options, man page and completion follow from
  *      the tables.
