@@ -197,6 +197,15 @@ class Rmm(unittest.TestCase):
             self.assertIn(p.returncode, (0, 3), p.stderr)
             self.assertIn(says, p.stdout + p.stderr)
 
+    def test_a_refused_request_that_no_device_could_hold(self):
+        self.load(HEADER + "1,10:00:00.000005,allocate,0x100,256,2\n"
+                  "1,10:00:00.000006,allocate failure,(nil),9223372036854775812,0\n").close()
+        p = subprocess.run([TIDEMARK, "fit", self.out, "--memory", "1GiB"], capture_output=True, text=True)
+        self.assertNotIn("no such file", p.stderr)
+        self.assertEqual(p.returncode, 1, p.stderr)
+        self.assertIn("1 request was refused", p.stdout + p.stderr)
+        self.assertIn("not known: the recording ended at a refusal", p.stdout)
+
 
 def us_of(text, seed):
     """The first line's time; the model began so many whole days before."""

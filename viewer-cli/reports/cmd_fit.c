@@ -83,6 +83,9 @@ static int read_ended(struct fit_part *part)
     err = oom_went_on(db, process, device, oom->seq, &ended->went_on);
     if (err >= 0)
         err = fit_begin_refused(db, process, device, oom->seq, (uint64_t)oom->asked, &ended->until);
+    if (err == ERR_NOTFOUND) /* a request of more than any device has */
+        return 0;
+    ended->is_replayed = err >= 0;
     if (err >= 0)
         err = fit_measure(&ended->until, &ended->until.recorded, 0, &need);
     if (err >= 0)
@@ -114,7 +117,7 @@ static int judge_refused(struct fit_part *part, const struct alloc_config *asked
 {
     struct fit_ended *ended = &part->ended;
     *answer = FIT_UNKNOWN;
-    if (!ended->oom.shown)
+    if (!ended->is_replayed)
         return 0;
     fit_verdict_clear(out);
     int err = fit_try(&ended->until, part->report->db, asked, memory, out);

@@ -37,10 +37,10 @@ struct fit_row {
  * would have needed behind it nobody knows. */
 struct fit_ended {
     bool is_refused;
-    bool went_on;    /* blocks were handed out afterwards */
-    struct ooms oom; /* none: it is not known where */
-    struct fit
-        until; /* all before it, and the request as the last one; loaded if there is an oom */
+    bool went_on;     /* blocks were handed out afterwards */
+    struct ooms oom;  /* none: it is not known where */
+    struct fit until; /* all before it, and the request as the last one; if it is replayed */
+    bool is_replayed; /* there is an oom, of a size that a device can have */
     int64_t at_least; /* memory that this needs; FIT_NONE */
 };
 
