@@ -1,9 +1,9 @@
 /*
  * format.h - one kind of file that can be imported.
  *
- * import.c has the table of formats and asks each, by the first bytes of a file and never by its
- * name, whether the file is of its kind. Who says yes reads it, all the way into the database
- * (writing.h); of the rest each format has its own records, and no other knows of them.
+ * formats.def has the list of formats, and import.c asks each, by the first bytes of a file and
+ * never by its name, whether the file is of its kind. Who says yes reads it, all the way into the
+ * database (writing.h); of the rest each format has its own records, and no other knows of them.
  */
 #ifndef TIDEMARK_IMPORT_FORMAT_H
 #define TIDEMARK_IMPORT_FORMAT_H
@@ -26,12 +26,10 @@ struct import_format {
                 struct import_result *result);
 };
 
-extern const struct import_format format_torch;  /* torch_file.c: snapshots of PyTorch */
-extern const struct import_format format_kineto; /* kineto_file.c: traces of torch.profiler */
-extern const struct import_format format_rmm;    /* rmm_file.c: logs of RMM */
-extern const struct import_format
-    format_pprof;                              /* pprof_file.c: profiles of live memory, as JAX's */
-extern const struct import_format format_nsys; /* nsys_file.c: exports of Nsight Systems */
+/* NAME_file.c has format_NAME. */
+#define FORMAT(name, plain, about, example, note) extern const struct import_format format_##name;
+#include "formats.def"
+#undef FORMAT
 
 /* What is said of it; returns err. */
 int import_say(struct import_result *result, int err, const char *text);

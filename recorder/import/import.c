@@ -9,8 +9,11 @@
 
 /* No two say yes to the same bytes. What none knows goes to the first, whose reader says why not.
  * Of a file that is packed by gzip the unpacked bytes are asked. */
-static const struct import_format *const formats[] = {&format_torch, &format_rmm, &format_kineto,
-                                                      &format_nsys, &format_pprof};
+#define FORMAT(name, plain, about, example, note) &format_##name,
+static const struct import_format *const formats[] = {
+#include "formats.def"
+};
+#undef FORMAT
 
 int import_say(struct import_result *result, int err, const char *text)
 {

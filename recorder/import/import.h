@@ -1,7 +1,7 @@
 /*
  * import.h - what another tool recorded becomes a recording.
  *
- * The formats are those of import.c's table (format.h). Of a snapshot of PyTorch's, the pickle is
+ * The formats are those of formats.def (format.h). Of a snapshot of PyTorch's, the pickle is
  * read into compact records (pickle.h, snapshot.h), the heap before its trace is rebuilt and every
  * block gets its size (rebuild.h), and all of it goes through the heap state into a new database,
  * as if it had been recorded (feed.h).
@@ -26,6 +26,13 @@ struct import_instead {
     const char *peak_of;    /* "driver memory" */
 };
 
+/* What a format cannot take, in its own words. */
+struct import_left_out {
+    uint64_t count;
+    const char *one, *many; /* "executable was", "executables were" */
+    const char *why;        /* "left out: the profile does not know how large" */
+};
+
 struct import_result {
     char message[IMPORT_MESSAGE_BYTES]; /* what went wrong; "" if nothing did */
     bool wrote;                         /* and it was the writing */
@@ -40,9 +47,9 @@ struct import_result {
     uint64_t ooms;
     uint64_t peak_allocated;
     struct import_instead instead;
+    struct import_left_out left_out;
     uint64_t throughout; /* bytes that were live all through, of which only the sum is known */
     uint64_t groups;     /* blocks that stand for several: their own sizes are not known */
-    uint64_t unsized;    /* that the file names, and says of that their size is not known */
     /* What does not fit together. */
     uint64_t sizes_checked, sizes_differ, misplaced;
     uint64_t frees_lost, frees_unmatched, segments_unmatched;

@@ -483,6 +483,13 @@ static int step(struct pickle *pickle)
 
 /* ---- the whole ---- */
 
+/* Each behind a comma and a blank. */
+#define FORMAT(name, plain, about, example, note) ", " plain
+static const char all_formats[] =
+#include "formats.def"
+    ;
+#undef FORMAT
+
 static int begin(struct pickle *pickle)
 {
     const unsigned char *head = input_take(pickle->input, 2);
@@ -498,10 +505,7 @@ static int begin(struct pickle *pickle)
     if (head[0] == 0x1f && head[1] == 0x8b)
         return fail(pickle, ERR_NOTOURS, "it is compressed in a way that is not known");
     if (head[0] != 0x80)
-        return fail(
-            pickle, ERR_NOTOURS,
-            "it is no snapshot (a pickle of protocol 2 to 5), RMM log, trace, nsys export or "
-            "memory profile");
+        return fail(pickle, ERR_NOTOURS, "it is none of these: %s", all_formats + 2);
     if (head[1] < 2 || head[1] > 5)
         return fail(pickle, ERR_NEWER, "it is a pickle of protocol %u; 2 to 5 can be read",
                     head[1]);

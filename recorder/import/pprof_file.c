@@ -339,7 +339,7 @@ static int take_sample(struct pprof *pprof, const struct sample *sample)
     if (!bytes)
         return BASE_OK;
     if (bytes + count == 0 && count <= MOST_BLOCKS) { /* JAX, of executables on a TPU: -1 each */
-        pprof->result->unsized += count;
+        pprof->result->left_out.count += count;
         return BASE_OK;
     }
     if (bytes >= MOST_PLACE || pprof->place > MOST_PLACE) {
@@ -409,6 +409,8 @@ int pprof_read(struct pickle_input *input, struct block_log *log, struct pprof_f
                struct import_result *result)
 {
     struct pprof pprof = {.log = log, .facts = facts, .result = result, .place = BLOCK_STEP};
+    result->left_out = (struct import_left_out){0, "executable was", "executables were",
+                                                "left out: the profile does not know how large"};
     *facts = (struct pprof_facts){0};
     int err = read_all(&pprof, input);
     budget_free(&log->budget, pprof.texts, pprof.text_cap, sizeof *pprof.texts);

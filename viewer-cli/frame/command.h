@@ -56,7 +56,7 @@ struct command {
     enum command_takes takes;
     int least, most; /* arguments; most < 0 = any number */
     const char *description;
-    struct command_example examples[6]; /* ends with one without a line */
+    struct command_example examples[12]; /* ends with one without a line */
 };
 
 /* Parses into options, whose first member is the struct that the shared options are for, if there

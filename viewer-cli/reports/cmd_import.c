@@ -142,8 +142,8 @@ static void say_trouble(const struct import_result *result)
     say_count(result->odd_values, "value was", "values were", "not of the kind expected");
     say_count(result->groups, "block stands", "blocks stand",
               "for several whose own sizes are not known");
-    say_count(result->unsized, "executable was", "executables were",
-              "left out: the profile does not know how large");
+    say_count(result->left_out.count, result->left_out.one, result->left_out.many,
+              result->left_out.why);
     say_count(result->cut_lines, "line", "lines", "at the end, cut off, was left out");
     say_count(result->cut_strings, "text was", "texts were", "cut: longer than 32 KiB");
 }
@@ -234,44 +234,14 @@ const struct command command_import = {
         "Makes a database of a file that another tool wrote, as if it had been recorded. The first "
         "bytes of the file say which kind it is, not its name.\n"
         "\n"
-        "A snapshot that torch.cuda.memory._dump_snapshot() wrote: nothing in the pickle is "
-        "executed; an opcode that could do so is refused by its name.\n"
-        "\n"
-        "A snapshot has the heap at the end, and the last events before. The heap before these "
-        "events is rebuilt by undoing them; the call stack of a block from that time is known only "
-        "if the block is still live. The sizes of blocks follow from the "
-        "allocator's rules and are checked against the blocks at the end. Annotations become "
-        "steps and phases.\n"
-        "\n"
-        "It takes at most 8 times the snapshot's size and 16 MiB of memory, usually less than that "
-        "size, but 2.7 times it was seen where call stacks share no frames; more than 4,096 "
-        "pairs of a stream and a pool are refused.\n"
-        "\n"
-        "A log of RMM's logging_resource_adaptor: blocks, streams and refused requests. Blocks "
-        "that "
-        "were live when the log began are known only if they are freed in it. The device is the "
-        "number in the file's name (.dev1), else 0.\n"
-        "\n"
-        "A trace of torch.profiler with profile_memory=True: blocks by device, refused "
-        "requests, and the allocator's totals. A block's call stack are the operators, annotations "
-        "and Python functions (with_stack=True) that ran on its thread. Annotations become steps "
-        "and phases.\n"
-        "\n"
-        "An SQLite export of Nsight Systems, recorded with --cuda-memory-usage=true: allocations "
-        "by CUDA's driver, stream-ordered pools, the calls that made them, and NVTX ranges as "
-        "phases and steps. No SQL of the file is executed.\n"
-        "\n"
-        "A profile of live memory, as JAX's save_device_memory_profile() writes it: the blocks of "
-        "one moment, by device and call stack.\n"
-        "\n"
+#define FORMAT(name, plain, about, example, note) about "\n\n"
+#include "formats.def"
+#undef FORMAT
         "All but SQLite may be compressed by gzip.",
     .examples =
         {
-            {"tidemark import snapshot.pickle -o run.db", "then: tidemark peak run.db"},
-            {"tidemark import rmm.dev0.log -o rmm.db", "a log of RMM"},
-            {"tidemark import trace.json.gz -o trace.db", "a trace of torch.profiler"},
-            {"tidemark import memory.prof -o jax.db", "a profile of JAX"},
-            {"tidemark import report.sqlite -o nsys.db",
-             "nsys export --type sqlite report.nsys-rep"},
+#define FORMAT(name, plain, about, example, note) {example, note},
+#include "formats.def"
+#undef FORMAT
         },
 };
