@@ -69,12 +69,10 @@ TEST(rows_in_order_need_no_memory)
     CHECK(radix_sort(rows, 4, sizeof *rows));
     CHECK(radix_sort(rows, 0, sizeof *rows));
     mem_fail_after(0);
-    for (long n = 1; n <= 2; n++) {
-        mem_fail_after(n);
-        CHECK(!radix_sort(wrong, 3, sizeof *wrong));
-        mem_fail_after(0);
-        CHECK(wrong[0] == 2 && wrong[1] == 1 && wrong[2] == 3);
-    }
+    mem_fail_after(1);
+    CHECK(!radix_sort(wrong, 3, sizeof *wrong));
+    mem_fail_after(0);
+    CHECK(wrong[0] == 2 && wrong[1] == 1 && wrong[2] == 3);
     CHECK(radix_sort(wrong, 3, sizeof *wrong));
     CHECK(wrong[0] == 1 && wrong[1] == 2 && wrong[2] == 3);
 }
