@@ -136,8 +136,10 @@ static void feed_one(struct drain_ring *ring, const struct event *event)
     uint64_t ticket = event->word - 1;
     bool passed = ring->gap_count > 0 && ticket >= ring->gaps[0].ticket;
     see_life(ring);
-    if (passed)
+    if (passed) {
         note_gap_begin(ring, &ring->gaps[0]);
+        state_unsure(ring->process);
+    }
     ring->last_seq = state_event(ring->process, event);
     ring->last_ns = event->time_ns;
     ring->events++;

@@ -91,6 +91,11 @@ void state_lost(struct state_process *process, const struct state_loss *loss)
     phase_lost(&process->phases, loss->by_kind);
 }
 
+void state_unsure(struct state_process *process)
+{
+    process->account.notes.unsure = true;
+}
+
 void state_torn(struct state_process *process, uint64_t ticket, uint64_t at_ns, const char *why)
 {
     struct state *state = process->state;

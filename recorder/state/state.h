@@ -100,6 +100,8 @@ struct state_loss {
 /* Stores the fact. After a loss of allocations or frees, a free without allocation or an address
  * handed out twice is expected: it is counted, not noted one by one. */
 void state_lost(struct state_process *process, const struct state_loss *loss);
+/* The same is expected of what comes behind a loss of which the fact is still to be stored. */
+void state_unsure(struct state_process *process);
 void state_torn(struct state_process *process, uint64_t ticket, uint64_t at_ns, const char *why);
 
 /* How many phases and steps have ended, and requests were refused. */

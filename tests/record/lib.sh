@@ -54,9 +54,12 @@ published() {
     od -An -v -tu8 -N4032 counts | awk '{ for (i = 1; i <= NF; i++) sum += $i } END { print sum + 0 }'
 }
 
-# Events that are in the file, or known to be lost: of programs that allocate and free.
+# Events that are in the file, or known to be lost: of programs that allocate and free. A free whose
+# allocation was lost is in the file as such.
 accounted() {
     ask "SELECT (SELECT count(*) + coalesce(sum(free_seq >= 0), 0) FROM allocation)
+        + (SELECT coalesce(sum(CAST(detail AS INTEGER)), 0) FROM anomaly
+           WHERE kind = 'free without allocation' AND detail LIKE '% after a loss of events')
         + (SELECT coalesce(sum(n), 0) FROM lost)"
 }
 

@@ -167,6 +167,26 @@ TEST(a_loss_stands_between_its_neighbours)
     CHECK_INT(bench->ring.events, 67);
 }
 
+/* The first event behind a loss may be the end of what began in it. */
+TEST(a_loss_explains_what_comes_right_behind_it)
+{
+    struct event event = {.kind = EVENT_BLOCK_FREE, .thread = 1, .heap = 1, .addr = 64};
+    const struct state_end end = {.at_ns = clock_now_ns()};
+    struct bench *bench = bench_new(6);
+    struct ring writer;
+    fill_and_drop(bench->shared, 1);
+    step(bench, false);
+    ring_use(&writer, bench->shared);
+    CHECK_INT(ring_push(&writer, &event), RING_PUSHED);
+    step(bench, false);
+    drain_ring_finish(&bench->ring, state_batch(bench->state), 1);
+    state_process_end(bench->process, &end);
+    look(bench);
+    const struct row *row = rows_anomaly(&bench->rows, "free without allocation", 0);
+    REQUIRE(row != NULL);
+    CHECK_STR(row->text[ANOMALY_DETAIL], "1 after a loss of events");
+}
+
 TEST(two_losses_are_two_facts)
 {
     struct bench *bench = bench_new(6);
@@ -676,6 +696,7 @@ TEST(work_on_one_ring_is_progress_for_all)
 
 TEST_MAIN(TEST_CASE(holes_of_the_dead_are_facts_in_their_place),
           TEST_CASE(many_holes_take_several_steps), TEST_CASE(a_loss_stands_between_its_neighbours),
+          TEST_CASE(a_loss_explains_what_comes_right_behind_it),
           TEST_CASE(two_losses_are_two_facts), TEST_CASE(a_loss_at_the_end_is_stored_with_the_cost),
           TEST_CASE(a_scribbled_head_does_not_lengthen_a_dead_ring),
           TEST_CASE(a_header_is_read_before_the_program_has_the_ring),
