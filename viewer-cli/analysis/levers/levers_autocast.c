@@ -16,7 +16,6 @@
 #include "levers_dtypes.h"
 #include "levers_flow.h"
 #include "levers_losses.h"
-#include "levers_powers.h"
 #include "levers_weights.h"
 #include "levers_work.h"
 
@@ -121,19 +120,14 @@ static bool add_weight(struct autocast *all, const struct levers_block *block)
         return true;
     if (weight != MAP_NONE && !map_put(&all->copied, (uint64_t)block->module, 1, NULL))
         return false;
-    int64_t bytes = weight == MAP_NONE ? all->weights.largest : (int64_t)weight,
-            end = backward->end;
-    bool found = weight == MAP_NONE;
-    for (size_t i = levers_first_from(step, backward->begin);
-         i < step->count && step->blocks[i].seq < backward->end && weight != MAP_NONE; i++) {
-        if (step->blocks[i].module != block->module)
-            continue;
-        end = step->blocks[i].seq + 1;
-        found = true;
-        if (!all->sure)
-            break;
-    }
-    return (!found && !all->sure) || levers_extra(&all->edit, bytes / 2, block->seq, end);
+    const int64_t bytes = weight == MAP_NONE ? all->weights.largest : (int64_t)weight;
+    const struct levers_alike made =
+        levers_made_in(&all->flow.orders, block->module, backward->begin, backward->end);
+    if (weight == MAP_NONE || (!made.count && all->sure))
+        return levers_extra(&all->edit, bytes / 2, block->seq, backward->end);
+    const size_t until = all->sure ? made.count - 1 : 0;
+    return !made.count || levers_extra(&all->edit, bytes / 2, block->seq,
+                                       step->blocks[made.first[until].block].seq + 1);
 }
 
 /* A second product of the same input copies it again, for as long as the input was there; or it
@@ -289,7 +283,7 @@ static bool take_forward(struct autocast *all, size_t at)
         done = add_loss(all, op, block);
     else if (op == LEVERS_OP_PIECES && !all->work->on_host)
         done = take_piece(all, at);
-    else if (all->sure && flow == LEVERS_OPEN && levers_may_be_power(&all->flow, op, at))
+    else if (all->sure && flow == LEVERS_OPEN && levers_flow_may_be_power(&all->flow, op, at))
         done = add_power(all, at);
     if (done && op == LEVERS_OP_CONVOLUTION && is_copy(all, at))
         done = all->sure ? shrink(all, block, block->seq)

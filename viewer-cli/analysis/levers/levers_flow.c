@@ -14,21 +14,19 @@ bool levers_is_product(enum levers_op op)
 
 /* A sum goes around the module, as a residual goes around a norm: what its backward makes last is
  * added to the sum's gradient at once, and gone before another module makes anything. */
-static bool is_beside_sum(const struct levers_step *step, const struct levers_block *block)
+static bool is_beside_sum(const struct levers_orders *orders, const struct levers_block *block)
 {
+    const struct levers_step *step = orders->step;
     const struct levers_phase *backward = levers_backward_of(step, block);
-    const struct levers_block *last = NULL;
     if (!backward || block->module == GROUP_NONE || block->end < backward->begin)
         return false;
-    for (size_t i = levers_first_from(step, block->end);
-         i < step->count && step->blocks[i].seq < backward->end; i++) {
-        const struct levers_block *made = &step->blocks[i];
-        if (made->module == block->module && made->asked == block->asked)
-            last = made;
-        else if (last && made->module != block->module)
-            return last->end < made->seq;
-    }
-    return false;
+    const struct levers_alike made = levers_made_alike(orders, block, block->end, backward->end);
+    const size_t behind = made.count ? levers_run_end(orders, made.first->block) : step->count;
+    if (behind == step->count || step->blocks[behind].seq >= backward->end)
+        return false;
+    const int64_t next = step->blocks[behind].seq;
+    const struct levers_alike run = levers_made_alike(orders, block, block->end, next);
+    return step->blocks[run.first[run.count - 1].block].end < next;
 }
 
 /* As large as what was made last and is in bfloat16, while a tensor in float32 that is as large
@@ -43,7 +41,7 @@ static bool is_sum(const struct levers_flow *flow, size_t at)
            flow->input->asked == block->asked && !levers_with_scalar(&flow->scalars, step, at) &&
            (flow->flow == LEVERS_HALF ||
             (flow->flow == LEVERS_OPEN && block->module != GROUP_NONE &&
-             !levers_is_kept(flow, flow->input) && levers_is_kept(flow, block) &&
+             !levers_is_kept(flow->forward, flow->input) && levers_is_kept(flow->forward, block) &&
              !levers_is_saved_within(step, block)));
 }
 
@@ -54,6 +52,14 @@ static bool may_take_parameter(const struct levers_flow *flow, const struct leve
            map_get(&flow->weights->owners, (uint64_t)block->module) != MAP_NONE;
 }
 
+bool levers_flow_may_be_power(const struct levers_flow *flow, enum levers_op op, size_t at)
+{
+    const struct levers_power power = {&flow->orders, &flow->scalars, flow->forward, flow->input,
+                                       flow->work->on_host};
+    return op == LEVERS_OP_UNKNOWN && (flow->all_half || flow->flow == LEVERS_HALF) &&
+           levers_may_be_power(&power, at);
+}
+
 /* An activation follows its input: backward needs what it was made of, or what it made; or a number
  * was in it. */
 static enum levers_dtype of_unknown(const struct levers_flow *flow, size_t at)
@@ -61,7 +67,7 @@ static enum levers_dtype of_unknown(const struct levers_flow *flow, size_t at)
     const struct levers_step *step = &flow->work->step;
     const struct levers_block *block = &step->blocks[at];
     const bool half = flow->flow == LEVERS_HALF && flow->input;
-    if (levers_may_be_power(flow, LEVERS_OP_UNKNOWN, at))
+    if (levers_flow_may_be_power(flow, LEVERS_OP_UNKNOWN, at))
         return LEVERS_OPEN;
     if (flow->all_half)
         return LEVERS_HALF;
@@ -69,7 +75,7 @@ static enum levers_dtype of_unknown(const struct levers_flow *flow, size_t at)
         return LEVERS_OPEN;
     const bool like = half && flow->input->asked == block->asked;
     if (half &&
-        (levers_is_kept(flow, flow->input) ||
+        (levers_is_kept(flow->forward, flow->input) ||
          (like && (levers_with_scalar(&flow->scalars, step, at) ||
                    (levers_is_own(flow->dtypes, block) && levers_is_saved_within(step, block))))))
         return LEVERS_HALF;
@@ -122,7 +128,7 @@ bool levers_flow_take(struct levers_flow *flow, enum levers_op op, enum levers_d
         flow->source_flow = dtype;
     }
     const bool norm = op == LEVERS_OP_NORM || op == LEVERS_OP_UPCASTS;
-    return dtype != LEVERS_FULL || (norm && is_beside_sum(&flow->work->step, block)) ||
+    return dtype != LEVERS_FULL || (norm && is_beside_sum(&flow->orders, block)) ||
            map_put(&flow->full, (uint64_t)block->asked, at, NULL);
 }
 
@@ -159,11 +165,14 @@ int levers_flow_read(struct levers_work *work, struct levers_dtypes *dtypes,
 {
     *out = (struct levers_flow){.work = work, .dtypes = dtypes, .weights = weights};
     int err = levers_scalars_read(work, &out->scalars);
+    if (err >= 0)
+        err = levers_orders_read(&work->step, &out->orders);
     return err < 0 ? err : find_pieces(work, dtypes, &out->scalars);
 }
 
 void levers_flow_clear(struct levers_flow *flow)
 {
     levers_scalars_clear(&flow->scalars);
+    levers_orders_clear(&flow->orders);
     map_clear(&flow->full);
 }

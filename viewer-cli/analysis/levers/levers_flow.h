@@ -9,6 +9,7 @@
 #define TIDEMARK_ANALYSIS_LEVERS_FLOW_H
 
 #include "levers_dtypes.h"
+#include "levers_orders.h"
 #include "levers_scalars.h"
 #include "levers_weights.h"
 #include "levers_work.h"
@@ -20,6 +21,7 @@ struct levers_flow { /* all zero is empty */
     const struct levers_dtypes *dtypes;
     const struct levers_weights *weights;
     struct levers_scalars scalars;
+    struct levers_orders orders;
     const struct levers_phase *forward; /* that is gone through */
     const struct levers_block *input;   /* the last */
     const struct levers_block *source;  /* the last that was not made by a product */
@@ -40,6 +42,9 @@ void levers_flow_begin(struct levers_flow *flow, const struct levers_phase *forw
 enum levers_dtype levers_flow_of(const struct levers_flow *flow, enum levers_op op, size_t at);
 bool levers_flow_take(struct levers_flow *flow, enum levers_op op, enum levers_dtype dtype,
                       size_t at);
+
+/* Of the block that comes next: a power may have made it, of what was made last in bfloat16. */
+bool levers_flow_may_be_power(const struct levers_flow *flow, enum levers_op op, size_t at);
 
 bool levers_is_product(enum levers_op op);
 

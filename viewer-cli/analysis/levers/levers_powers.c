@@ -3,12 +3,6 @@
 
 #include "group.h"
 
-const struct levers_phase *levers_backward_of(const struct levers_step *step,
-                                              const struct levers_block *block)
-{
-    return levers_phase_after(&step->phases, LEVERS_BACKWARD, block->seq);
-}
-
 bool levers_is_saved_within(const struct levers_step *step, const struct levers_block *block)
 {
     const struct levers_phase *backward = levers_backward_of(step, block);
@@ -18,9 +12,9 @@ bool levers_is_saved_within(const struct levers_step *step, const struct levers_
            step->blocks[at - 1].module == block->module;
 }
 
-bool levers_is_kept(const struct levers_flow *flow, const struct levers_block *block)
+bool levers_is_kept(const struct levers_phase *forward, const struct levers_block *block)
 {
-    return flow->forward && block->end > flow->forward->end;
+    return forward && block->end > forward->end;
 }
 
 /* The tensor before, if it is as large. */
@@ -52,22 +46,12 @@ static bool multiplies(const struct levers_step *step, size_t at)
 
 /* How many tensors as large backward makes in the module, until it lets go of another such one that
  * forward had made: the gradients of one operation, and what they take. */
-static size_t count_gradients(const struct levers_flow *flow, const struct levers_block *block)
+static size_t count_gradients(const struct levers_orders *orders, const struct levers_block *block)
 {
-    const struct levers_step *step = &flow->work->step;
-    const struct levers_phase *backward = levers_backward_of(step, block);
-    int64_t end = backward->end;
-    size_t count = 0;
-    for (size_t i = levers_first_from(step, flow->forward->begin);
-         i < step->count && step->blocks[i].seq < backward->begin; i++) {
-        const struct levers_block *other = &step->blocks[i];
-        if (other->asked == block->asked && other->end > block->end && other->end < end)
-            end = other->end;
-    }
-    for (size_t i = levers_first_from(step, block->end);
-         i < step->count && step->blocks[i].seq < end; i++)
-        count += step->blocks[i].module == block->module && step->blocks[i].asked == block->asked;
-    return count;
+    const struct levers_phase *backward = levers_backward_of(orders->step, block);
+    const struct levers_block *next = levers_saved_behind(orders, block, block->end);
+    const int64_t end = next && next->end < backward->end ? next->end : backward->end;
+    return levers_made_alike(orders, block, block->end, end).count;
 }
 
 /* Until backward lets go of what a block was made of. */
@@ -76,28 +60,18 @@ struct behind {
     size_t count, stay;              /* gradients as large from there on; and those that stay */
 };
 
-static struct behind look_behind(const struct levers_flow *flow, const struct levers_block *block,
-                                 const struct levers_block *input)
+/* One operation makes a handful: of how many stay it is enough to know whether it is one. */
+static struct behind look_behind(const struct levers_orders *orders,
+                                 const struct levers_block *block, const struct levers_block *input)
 {
-    const struct levers_step *step = &flow->work->step;
-    const struct levers_phase *backward = levers_backward_of(step, block);
-    struct behind behind = {0};
-    int64_t begin = backward->begin;
-    for (size_t i = levers_first_from(step, flow->forward->begin);
-         i < step->count && step->blocks[i].seq < backward->begin; i++) {
-        const struct levers_block *other = &step->blocks[i];
-        if (other->asked == block->asked && other->end < input->end && other->end > begin) {
-            begin = other->end;
-            behind.last = other;
-        }
-    }
-    for (size_t i = levers_first_from(step, begin);
-         i < step->count && step->blocks[i].seq < input->end; i++) {
-        const struct levers_block *made = &step->blocks[i];
-        const bool like = made->module == block->module && made->asked == block->asked;
-        behind.count += like;
-        behind.stay += like && made->end > input->end;
-    }
+    enum { HANDFUL = 64 };
+    const struct levers_phase *backward = levers_backward_of(orders->step, block);
+    struct behind behind = {.last = levers_saved_before(orders, block, input->end)};
+    const struct levers_alike made = levers_made_alike(
+        orders, block, behind.last ? behind.last->end : backward->begin, input->end);
+    behind.count = made.count;
+    for (size_t i = 0; i < made.count && i < HANDFUL; i++)
+        behind.stay += orders->step->blocks[made.first[i].block].end > input->end;
     return behind;
 }
 
@@ -119,28 +93,29 @@ static bool went_with_product(const struct levers_step *step, const struct lever
 }
 
 /* What made it saved it, for it did not save what it was given itself. */
-static bool is_saved_by_maker(const struct levers_flow *flow, const struct levers_block *block)
+static bool is_saved_by_maker(const struct levers_power *power, const struct levers_block *block)
 {
-    const struct levers_step *step = &flow->work->step;
+    const struct levers_step *step = power->orders->step;
     const size_t at = (size_t)(block - step->blocks);
     const struct levers_block *given = before(step, at);
-    return given && !levers_is_kept(flow, given) && !levers_with_scalar(&flow->scalars, step, at);
+    return given && !levers_is_kept(power->forward, given) &&
+           !levers_with_scalar(power->scalars, step, at);
 }
 
 /* Numbers that meet the tensor behind this one, before something is needed in backward: a gradient
  * each at most. */
-static size_t count_scalars(const struct levers_flow *flow, size_t at)
+static size_t count_scalars(const struct levers_power *power, size_t at)
 {
-    const struct levers_step *step = &flow->work->step;
+    const struct levers_step *step = power->orders->step;
     const struct levers_block *first = &step->blocks[at];
     size_t count = 0;
     for (size_t i = at + 1; i < step->count && step->blocks[i].module == first->module; i++) {
         if (step->blocks[i].asked <= LEVERS_SCALAR)
             continue;
-        if (step->blocks[i].asked != first->asked || !levers_with_scalar(&flow->scalars, step, i))
+        if (step->blocks[i].asked != first->asked || !levers_with_scalar(power->scalars, step, i))
             break;
         count++;
-        if (levers_is_kept(flow, &step->blocks[i]))
+        if (levers_is_kept(power->forward, &step->blocks[i]))
             break;
     }
     return count;
@@ -151,29 +126,23 @@ static size_t count_scalars(const struct levers_flow *flow, size_t at)
  * tensors, of which the product leaves both, a power more, and others one; so has what made its
  * input, if it needs that as well. More than a power and the numbers behind it is the error
  * function, which is as its input is. */
-static bool may_be_power(const struct levers_flow *flow, size_t at)
+bool levers_may_be_power(const struct levers_power *power, size_t at)
 {
     enum { OF_SINE = 2, OF_POWER = 3 };
-    const struct levers_step *step = &flow->work->step;
-    const struct levers_block *block = &step->blocks[at], *input = flow->input;
+    const struct levers_step *step = power->orders->step;
+    const struct levers_block *block = &step->blocks[at], *input = power->input;
     const struct levers_phase *backward = levers_backward_of(step, block);
-    if (flow->work->on_host || block->module == GROUP_NONE || !backward || !input ||
-        input->asked != block->asked || !levers_is_kept(flow, input) ||
-        levers_with_scalar(&flow->scalars, step, at))
+    if (power->on_host || block->module == GROUP_NONE || !backward || !input ||
+        input->asked != block->asked || !levers_is_kept(power->forward, input) ||
+        levers_with_scalar(power->scalars, step, at))
         return false;
-    const bool maker = input->module == block->module && is_saved_by_maker(flow, input);
-    const struct behind behind = look_behind(flow, block, input);
+    const bool maker = input->module == block->module && is_saved_by_maker(power, input);
+    const struct behind behind = look_behind(power->orders, block, input);
     if (behind.stay > 1)
         return false;
-    if (!levers_is_kept(flow, block))
+    if (!levers_is_kept(power->forward, block))
         return !maker && !multiplies(step, at) && !went_with_product(step, block, behind.last) &&
-               behind.count != OF_SINE && behind.count <= OF_POWER + count_scalars(flow, at);
+               behind.count != OF_SINE && behind.count <= OF_POWER + count_scalars(power, at);
     return block->end < backward->end && !levers_is_saved_within(step, block) &&
-           count_gradients(flow, block) > OF_SINE + (size_t)maker;
-}
-
-bool levers_may_be_power(const struct levers_flow *flow, enum levers_op op, size_t at)
-{
-    return op == LEVERS_OP_UNKNOWN && (flow->all_half || flow->flow == LEVERS_HALF) &&
-           may_be_power(flow, at);
+           count_gradients(power->orders, block) > OF_SINE + (size_t)maker;
 }

@@ -5,18 +5,23 @@
 #ifndef TIDEMARK_ANALYSIS_LEVERS_POWERS_H
 #define TIDEMARK_ANALYSIS_LEVERS_POWERS_H
 
-#include "levers_flow.h"
+#include "levers_orders.h"
+#include "levers_scalars.h"
 
-const struct levers_phase *levers_backward_of(const struct levers_step *step,
-                                              const struct levers_block *block);
 /* Backward lets it go while it is in the same module: an operation there saved it, maybe the one
  * that made it. What a sum makes, others save. */
 bool levers_is_saved_within(const struct levers_step *step, const struct levers_block *block);
-/* Backward needs it. */
-bool levers_is_kept(const struct levers_flow *flow, const struct levers_block *block);
+/* Backward needs what this forward made. */
+bool levers_is_kept(const struct levers_phase *forward, const struct levers_block *block);
 
-/* Of the block that comes next: a power may have made it, of a copy in float32 of what was made
- * last, which is in bfloat16. Backward needs the copy. */
-bool levers_may_be_power(const struct levers_flow *flow, enum levers_op op, size_t at);
+struct levers_power { /* what is known as the block that comes next is looked at */
+    const struct levers_orders *orders;
+    const struct levers_scalars *scalars;
+    const struct levers_phase *forward; /* it is made in */
+    const struct levers_block *input;   /* was made last, and is in bfloat16; NULL: nothing was */
+    bool on_host;
+};
+/* A power may have made the block, of a copy of `input` in float32. Backward needs the copy. */
+bool levers_may_be_power(const struct levers_power *power, size_t at);
 
 #endif
