@@ -246,8 +246,8 @@ TEST(sum_with_what_is_float32_is_float32)
 TEST(a_number_leaves_the_dtype_as_it_is)
 {
     static const struct made forward[] = {
-        {OTHER, 100, KEPT}, {ENCODE, 100, KEPT}, {0, 1, 0},          {RNN, 100, 5},
-        {RNN, 100, KEPT},   {RNN, 100, KEPT},    {ENCODE, 10, KEPT}, {0}};
+        {OTHER, 100, KEPT}, {ENCODE, 100, KEPT}, {0, 1, 0},           {RNN, 100, 5},
+        {RNN, 100, KEPT},   {RNN, 100, KEPT},    {ENCODE, 400, KEPT}, {0}};
     static const struct made backward[] = {{BACKWARD_40, 1, 60}, {0}};
 #define WRITTEN_OUT                                                                                \
     NAMED(2, "Linear.forward")                                                                     \
@@ -259,7 +259,7 @@ TEST(a_number_leaves_the_dtype_as_it_is)
     "INSERT INTO device VALUES(2,'cpu',-1,NULL,NULL);INSERT INTO heap VALUES(2,1,2,0,0,NULL);"     \
     "INSERT INTO allocation SELECT 1103+1000*s.value,2,0,8,8,0,0,1110+1000*s.value,7,NULL,NULL,1"  \
     " FROM json_each('[0,1,2]') s;"
-    CHECK_INT(2 * lever_of(forward, backward, WRITTEN_OUT NUMBER).bytes, MIB(4 * 100 + 10 + 1));
+    CHECK_INT(2 * lever_of(forward, backward, WRITTEN_OUT NUMBER).bytes, MIB(4 * 100 + 400 + 1));
     CHECK_INT(lever_of(forward, backward, WRITTEN_OUT).bytes, 0);
 }
 

@@ -145,22 +145,86 @@ TEST(a_copy_takes_the_place_of_what_only_a_product_needs)
 /* A residual around a norm is not what the norm makes. */
 TEST(a_sum_goes_around_a_norm)
 {
-    struct made forward[] = {{101, 450, 100, ENCODE, LINEAR},
-                             {102, 430, 100, OTHER, ACT},
-                             {103, 105, 100, ENCODE, NEXT},
-                             {104, 405, 100, RNN, BLOCK},
-                             {106, 403, 10, OTHER, BLOCK},
-                             {425, 426, 10, BACKWARD_40, NEXT},
-                             {431, 433, 100, BACKWARD_40, ACT},
-                             {440, 441, 10, BACKWARD_40, LINEAR},
-                             {0}};
+    struct made forward[] = {{101, 450, 100, ENCODE, LINEAR},     {102, 430, 100, OTHER, ACT},
+                             {103, 105, 100, ENCODE, NEXT},       {104, 405, 100, RNN, BLOCK},
+                             {106, 403, 10, OTHER, BLOCK},        {107, 402, 300, ENCODE, NEXT},
+                             {425, 426, 10, BACKWARD_40, NEXT},   {431, 433, 100, BACKWARD_40, ACT},
+                             {440, 441, 10, BACKWARD_40, LINEAR}, {0}};
     int64_t around = autocast_of(forward, "");
-    forward[6].end = 445; /* its gradient goes on: the sum's is its own */
+    forward[7].end = 445; /* its gradient goes on: the sum's is its own */
     CHECK_INT(2 * (around - autocast_of(forward, "")), MIB(100));
+}
+
+/* torch.exp(x), which autocast computes in float32, leaves the same behind as torch.tanh(x). A
+ * module of that name says which it is; and on a CPU there is no difference. */
+TEST(an_exponential_may_be_a_sigmoid)
+{
+    static const struct made forward[] = {
+        {101, 470, 10, OTHER, BLOCK},        {102, 106, 100, ENCODE, LINEAR},
+        {103, 420, 100, RNN, ACT},           {105, 403, 10, ENCODE, NEXT},
+        {404, 406, 10, BACKWARD_40, NEXT},   {408, 440, 100, BACKWARD_40, ACT},
+        {450, 460, 10, BACKWARD_40, LINEAR}, {0}};
+    const int64_t all = MIB(10 + 100 + 100 + 10);
+    CHECK_INT(autocast_of(forward, ""), 0);
+    CHECK_INT(2 * autocast_of(forward, "UPDATE string SET text='Tanh.forward' WHERE id=7"), all);
+    CHECK_INT(2 * autocast_of(forward, "UPDATE device SET kind='cpu'"), all);
+}
+
+/* a.softmax(-1), on a line of an attention: it saves its output, in float32, and so does its
+ * gradient come; the product behind it is given a copy, which is gone by then. */
+TEST(a_softmax_without_a_name)
+{
+    static const struct made forward[] = {
+        {101, 470, 10, OTHER, BLOCK},      {102, 470, 60, ENCODE, LINEAR},
+        {103, 106, 100, RNN, ACT}, /* scores */
+        {105, 420, 100, RNN, ACT},         {107, 415, 10, RNN, ACT},
+        {404, 406, 10, BACKWARD_40, NEXT}, {410, 419, 100, BACKWARD_40, ACT},
+        {412, 440, 100, BACKWARD_40, ACT}, {0}};
+    CHECK_INT(2 * autocast_of(forward, "UPDATE string SET text='MyAttention.forward' WHERE id=7;"
+                                       "UPDATE module SET class='MyAttention' WHERE id=2;"),
+              MIB(10 + 60 + 10));
+}
+
+/* In place of what is in bfloat16 a norm needs its copy in float32. */
+TEST(a_norm_is_given_a_copy)
+{
+    static const struct made forward[] = {{101, 430, 100, ENCODE, LINEAR},
+                                          {102, 410, 100, OTHER, ACT},
+                                          {103, 403, 10, ENCODE, NEXT},
+                                          {104, 402, 250, ENCODE, NEXT},
+                                          {404, 406, 10, BACKWARD_40, NEXT},
+                                          {425, 427, 10, BACKWARD_40, ACT},
+                                          {0}};
+    CHECK_INT(2 * autocast_of(forward, ""), MIB(100 + 10 + 250));
+}
+
+/* The gradient of what is in float32 is, too. */
+TEST(a_gradient_is_as_its_tensor_is)
+{
+    struct made forward[] = {{101, 430, 100, ENCODE, LINEAR},   {102, 422, 100, OTHER, ACT},
+                             {103, 403, 10, ENCODE, NEXT},      {104, 429, 250, ENCODE, NEXT},
+                             {404, 406, 10, BACKWARD_40, NEXT}, {420, 424, 60, BACKWARD_40, ACT},
+                             {425, 427, 10, BACKWARD_40, ACT},  {0}};
+    CHECK_INT(2 * autocast_of(forward, ""), MIB(100 + 250));
+    forward[5].module = BLOCK;
+    CHECK_INT(2 * autocast_of(forward, ""), MIB(100 + 250 + 60));
+}
+
+/* gelu(norm(x)), without a name: what the norm made goes as backward is in its module. */
+TEST(what_is_made_of_a_norm_is_float32)
+{
+    static const struct made forward[] = {
+        {101, 470, 10, ENCODE, LINEAR},     {102, 430, 100, OTHER, ACT},
+        {103, 460, 8, OTHER, ACT}, /* of its rows */
+        {104, 440, 100, RNN, BLOCK},        {105, 107, 10, OTHER, LINEAR},
+        {106, 403, 400, ENCODE, NEXT},      {404, 406, 10, BACKWARD_40, NEXT},
+        {425, 426, 10, BACKWARD_40, BLOCK}, {0}};
+    CHECK_INT(2 * autocast_of(forward, ""), MIB(10 + 400));
 }
 
 TEST_MAIN(TEST_CASE(the_error_function_leaves_the_dtype_as_it_is),
           TEST_CASE(a_product_leaves_two_gradients), TEST_CASE(a_product_lets_its_other_part_go),
-
           TEST_CASE(a_copy_takes_the_place_of_what_only_a_product_needs),
-          TEST_CASE(a_sum_goes_around_a_norm))
+          TEST_CASE(a_sum_goes_around_a_norm), TEST_CASE(an_exponential_may_be_a_sigmoid),
+          TEST_CASE(a_softmax_without_a_name), TEST_CASE(a_norm_is_given_a_copy),
+          TEST_CASE(a_gradient_is_as_its_tensor_is), TEST_CASE(what_is_made_of_a_norm_is_float32))

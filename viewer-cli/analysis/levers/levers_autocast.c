@@ -13,159 +13,14 @@
 #include <stdio.h>
 
 #include "error.h"
-#include "levers_dtypes.h"
-#include "levers_flow.h"
-#include "levers_losses.h"
-#include "levers_weights.h"
-#include "levers_work.h"
-
-enum { SMALL = 64 }; /* beside a tensor, what a norm keeps of its rows */
-
-struct autocast {
-    struct levers_work *work;
-    struct levers_dtypes dtypes;
-    struct levers_weights weights;
-    struct levers_losses losses;
-    struct map copied; /* modules whose weights this forward has copied */
-    struct map halved; /* modules whose gradients in backward surely are half */
-    size_t products;
-    bool sure; /* the second figure */
-    struct levers_edit edit;
-    /* While a forward is gone through. */
-    struct levers_flow flow;
-    bool recurs;
-    struct { /* an activation in pieces */
-        const struct levers_block *given;
-        enum levers_dtype flow; /* of `given` */
-        size_t count;           /* pieces so far */
-    } call;
-    bool entropy;     /* the loss that was made last is one, of logits in bfloat16 */
-    size_t gradients; /* as large as it, so far */
-};
+#include "group.h"
+#include "levers_autocast.h"
 
 /* ---- forward ---- */
 
-static bool shrink(struct autocast *all, const struct levers_block *block, int64_t from)
-{
-    int64_t half = levers_half_of_computed(all->work, &all->dtypes, block, all->sure);
-    return levers_extra(&all->edit, -half, from, block->end);
-}
-
-/* Attention in single operations has products among them, and one of its kind that is not known may
- * be one. */
-static bool may_be_product(const struct autocast *all, enum levers_op op,
-                           const struct levers_block *block)
-{
-    return levers_is_product(op) ||
-           (!all->sure && (op == LEVERS_OP_ATTENTION ||
-                           (op == LEVERS_OP_UNKNOWN &&
-                            levers_op_of_module(&all->dtypes, block) == LEVERS_OP_ATTENTION)));
-}
-
-/* The next tensor that the forward makes, if a product makes it; NULL. */
-static const struct levers_block *product_behind(const struct autocast *all, size_t at)
-{
-    const struct levers_step *step = &all->work->step;
-    const struct levers_block *block = &step->blocks[at];
-    for (size_t i = at + 1; i < step->count; i++) {
-        const struct levers_block *next = &step->blocks[i];
-        if (!levers_computes(&step->phases, next->seq))
-            return NULL;
-        if (next->asked >= block->asked / SMALL)
-            return next->site != block->site &&
-                           may_be_product(all, levers_op_made(&all->dtypes, next), next)
-                       ? next
-                       : NULL;
-    }
-    return NULL;
-}
-
-/* Backward lets it go as it is through with the module of the product that took it: neither what
- * made it needs it, nor anything else before that. */
-static bool is_needed_by(const struct autocast *all, const struct levers_block *block,
-                         const struct levers_block *product)
-{
-    const struct levers_step *step = &all->work->step;
-    const size_t at = levers_first_from(step, block->end);
-    return product->module != GROUP_NONE && product->module != block->module && at > 0 &&
-           levers_phase_around(&step->phases, LEVERS_BACKWARD, step->blocks[at - 1].seq) &&
-           step->blocks[at - 1].module == product->module;
-}
-
-/* What a product takes in float32 is copied. A norm, or the last piece of an activation, does not
- * need its own output, so that the copy is all that stays; of what is open that is not sure. */
-static bool go_into_product(struct autocast *all, enum levers_op op, enum levers_dtype flow,
-                            const struct levers_block *block, const struct levers_block *product)
-{
-    if (op == LEVERS_OP_NORM || op == LEVERS_OP_UPCASTS || op == LEVERS_OP_PIECES)
-        return shrink(all, block, product->seq + 1);
-    if (!all->sure || is_needed_by(all, block, product))
-        return shrink(all, block, all->sure || flow == LEVERS_FULL ? product->seq + 1 : block->seq);
-    return levers_extra(&all->edit, levers_half_of(all->work, block), product->seq, block->end);
-}
-
-/* The copy of a weight is made once in a forward, however often its module is called, and lives
- * until backward is through with its module: from its first block there on, and not behind its
- * last. A product without a weight of its own has another's. */
-static bool add_weight(struct autocast *all, const struct levers_block *block)
-{
-    const struct levers_step *step = &all->work->step;
-    const struct levers_phase *backward =
-        levers_phase_after(&step->phases, LEVERS_BACKWARD, block->seq);
-    uint64_t weight = block->module == GROUP_NONE
-                          ? MAP_NONE
-                          : map_get(&all->weights.modules, (uint64_t)block->module);
-    if (!backward || (weight == MAP_NONE && !all->sure) ||
-        (weight != MAP_NONE && map_get(&all->copied, (uint64_t)block->module) != MAP_NONE))
-        return true;
-    if (weight != MAP_NONE && !map_put(&all->copied, (uint64_t)block->module, 1, NULL))
-        return false;
-    const int64_t bytes = weight == MAP_NONE ? all->weights.largest : (int64_t)weight;
-    const struct levers_alike made =
-        levers_made_in(&all->flow.orders, block->module, backward->begin, backward->end);
-    if (weight == MAP_NONE || (!made.count && all->sure))
-        return levers_extra(&all->edit, bytes / 2, block->seq, backward->end);
-    const size_t until = all->sure ? made.count - 1 : 0;
-    return !made.count || levers_extra(&all->edit, bytes / 2, block->seq,
-                                       step->blocks[made.first[until].block].seq + 1);
-}
-
-/* A second product of the same input copies it again, for as long as the input was there; or it
- * takes what the first one made. */
-static bool add_product(struct autocast *all, size_t at)
-{
-    const struct levers_step *step = &all->work->step;
-    const struct levers_block *block = &step->blocks[at], *source = all->flow.source;
-    bool again = all->flow.after_product;
-    if (at > 0 && step->blocks[at - 1].module == block->module && again)
-        return true; /* the same call */
-    all->products++;
-    if ((all->sure || levers_attends(&all->dtypes, block)) && again && source &&
-        all->flow.source_flow != LEVERS_HALF &&
-        !levers_extra(&all->edit, levers_half_of(all->work, source), block->seq, source->end))
-        return false;
-    if (all->flow.source_flow == LEVERS_HALF && block->module != GROUP_NONE && !again &&
-        !map_put(&all->halved, (uint64_t)block->module, 1, NULL))
-        return false;
-    return add_weight(all, block);
-}
-
-/* Its weights have names of their own: all of these, once in a forward. */
-static bool add_recurrent(struct autocast *all, const struct levers_block *block)
-{
-    const struct levers_phase *backward =
-        levers_phase_after(&all->work->step.phases, LEVERS_BACKWARD, block->seq);
-    bool known = all->recurs;
-    all->recurs = true;
-    if (block->module != GROUP_NONE && !map_put(&all->halved, (uint64_t)block->module, 1, NULL))
-        return false;
-    return known || !all->sure || !backward ||
-           levers_extra(&all->edit, all->weights.own / 2, block->seq, backward->end);
-}
-
 /* Of logits in bfloat16: the softmax is in bfloat16, too, what is cast to float32 is its output,
  * and backward needs both: the cast until the gradient of the second part of the loss is there. */
-static bool add_entropy(struct autocast *all, const struct levers_block *block,
+static bool add_entropy(struct levers_autocast *all, const struct levers_block *block,
                         const struct levers_phase *backward)
 {
     const struct levers_step *step = &all->work->step;
@@ -183,7 +38,8 @@ static bool add_entropy(struct autocast *all, const struct levers_block *block,
 
 /* Logits are cast before the loss; what the loss makes large is made of the cast, else backward
  * needs the cast itself. */
-static bool add_loss(struct autocast *all, enum levers_op op, const struct levers_block *block)
+static bool add_loss(struct levers_autocast *all, enum levers_op op,
+                     const struct levers_block *block)
 {
     const struct levers_phase *backward =
         levers_phase_after(&all->work->step.phases, LEVERS_BACKWARD, block->seq);
@@ -201,7 +57,7 @@ static bool add_loss(struct autocast *all, enum levers_op op, const struct lever
 }
 
 /* The first event behind the call that made a block. */
-static int64_t end_of_call(const struct autocast *all, size_t at)
+static int64_t end_of_call(const struct levers_autocast *all, size_t at)
 {
     const struct levers_step *step = &all->work->step;
     const struct levers_block *block = &step->blocks[at];
@@ -214,7 +70,7 @@ static int64_t end_of_call(const struct autocast *all, size_t at)
 /* GELU in pieces begins with half of its input, which is as the input is; what is then raised to a
  * power is a copy in float32 that backward needs, so that the input itself may go behind the call;
  * all that follows is in float32. */
-static bool take_piece(struct autocast *all, size_t at)
+static bool take_piece(struct levers_autocast *all, size_t at)
 {
     const struct levers_block *block = &all->work->step.blocks[at];
     if (!all->flow.input || all->flow.input->site != block->site ||
@@ -228,7 +84,7 @@ static bool take_piece(struct autocast *all, size_t at)
     if (!given || all->call.flow == LEVERS_FULL || (all->call.flow == LEVERS_OPEN && all->sure))
         return true;
     if (piece == 1)
-        return shrink(all, block, block->seq);
+        return levers_shrink(all, block, block->seq);
     const int64_t whole = given->size - levers_slack_of(all->work, &all->dtypes, given);
     const int64_t end = end_of_call(all, at);
     return piece != 2 || given->end <= end ||
@@ -236,22 +92,32 @@ static bool take_piece(struct autocast *all, size_t at)
             levers_extra(&all->edit, levers_half_of(all->work, given) - whole, end, given->end));
 }
 
-/* What it is given may be needed as it is, too. */
-static bool add_power(struct autocast *all, size_t at)
-{
-    const struct levers_block *input = all->flow.input;
-    return levers_extra(&all->edit, input->size, all->work->step.blocks[at].seq, input->end);
-}
-
 /* Of a convolution: the last one of the call is what it leaves. */
-static bool is_copy(const struct autocast *all, size_t at)
+static bool is_copy(const struct levers_autocast *all, size_t at)
 {
     const struct levers_block *block = &all->work->step.blocks[at];
     return block->purpose == PURPOSE_WORKSPACE && at + 1 < all->work->step.count &&
            block[1].module == block->module && block[1].site == block->site;
 }
 
-static void begin_forward(struct autocast *all, const struct levers_phase *forward)
+/* The gradient of a tensor is as the tensor is. */
+static bool mark_full(struct levers_autocast *all, enum levers_op op, enum levers_dtype flow,
+                      const struct levers_block *block)
+{
+    const bool keeps = op == LEVERS_OP_FOLLOWS || op == LEVERS_OP_NORM || op == LEVERS_OP_UPCASTS ||
+                       op == LEVERS_OP_SOFTMAX;
+    if (block->module == GROUP_NONE)
+        return true;
+    const uint64_t before = map_get(&all->full, (uint64_t)block->module);
+    uint64_t now = !keeps || flow != LEVERS_FULL   ? LEVERS_MIXED
+                   : all->flow.flow == LEVERS_FULL ? LEVERS_IN_AND_OUT
+                                                   : LEVERS_OUT;
+    if (before == LEVERS_MIXED || (before == LEVERS_OUT && now == LEVERS_IN_AND_OUT))
+        now = before;
+    return map_put(&all->full, (uint64_t)block->module, now, NULL);
+}
+
+static void begin_forward(struct levers_autocast *all, const struct levers_phase *forward)
 {
     levers_flow_begin(&all->flow, forward);
     all->recurs = false;
@@ -260,7 +126,7 @@ static void begin_forward(struct autocast *all, const struct levers_phase *forwa
     map_clear(&all->copied);
 }
 
-static bool take_forward(struct autocast *all, size_t at)
+static bool take_forward(struct levers_autocast *all, size_t at)
 {
     const struct levers_step *step = &all->work->step;
     const struct levers_block *block = &step->blocks[at];
@@ -273,25 +139,32 @@ static bool take_forward(struct autocast *all, size_t at)
         return true;
     enum levers_dtype flow = levers_flow_of(&all->flow, op, at);
     const struct levers_block *product =
-        block->purpose == PURPOSE_ACTIVATION ? product_behind(all, at) : NULL;
+        block->purpose == PURPOSE_ACTIVATION ? levers_product_behind(all, at) : NULL;
     bool done = true;
     if (levers_is_product(op))
-        done = add_product(all, at);
+        done = levers_copy_of_product(all, at);
     else if (op == LEVERS_OP_RECURRENT)
-        done = add_recurrent(all, block);
+        done = levers_copy_of_recurrent(all, block);
     else if (levers_is_loss(op))
         done = add_loss(all, op, block);
     else if (op == LEVERS_OP_PIECES && !all->work->on_host)
         done = take_piece(all, at);
+    else if ((op == LEVERS_OP_NORM || op == LEVERS_OP_UPCASTS) && !all->work->on_host)
+        done = levers_copy_of_norm(all, at);
     else if (all->sure && flow == LEVERS_OPEN && levers_flow_may_be_power(&all->flow, op, at))
-        done = add_power(all, at);
+        done = levers_copy_of_power(all, at);
+    else if (!all->work->on_host && flow == LEVERS_FULL &&
+             (op == LEVERS_OP_SOFTMAX || op == LEVERS_OP_ATTENTION))
+        return levers_copy_of_softmax(all, block, product) && mark_full(all, op, flow, block) &&
+               levers_flow_take(&all->flow, op, flow, at);
     if (done && op == LEVERS_OP_CONVOLUTION && is_copy(all, at))
-        done = all->sure ? shrink(all, block, block->seq)
+        done = all->sure ? levers_shrink(all, block, block->seq)
                          : levers_cut(&all->edit, at, INT64_MIN, LEVERS_NEVER);
     else if (done && (flow == LEVERS_HALF || (flow == LEVERS_OPEN && !all->sure)))
-        done = shrink(all, block, block->seq);
+        done = levers_shrink(all, block, block->seq);
     else if (done && product)
-        done = go_into_product(all, op, flow, block, product);
+        done = levers_copy_into_product(all, op, flow, block, product);
+    done = done && mark_full(all, op, flow, block);
     if (op == LEVERS_OP_FOLLOWS && flow == LEVERS_HALF && block->module != GROUP_NONE &&
         !map_put(&all->halved, (uint64_t)block->module, 1, NULL))
         return false;
@@ -300,22 +173,27 @@ static bool take_forward(struct autocast *all, size_t at)
 
 /* ---- backward ---- */
 
-static bool take_backward(struct autocast *all, size_t at)
+static bool take_backward(struct levers_autocast *all, size_t at)
 {
     const struct levers_block *block = &all->work->step.blocks[at];
     bool halved =
         block->module != GROUP_NONE && map_get(&all->halved, (uint64_t)block->module) != MAP_NONE;
-    if (levers_has_partial_sums(all->work, at))
+    if (levers_has_partial_sums(all->work, at) || map_get(&all->whole, at) != MAP_NONE)
         return true;
     /* By accident something else may be as large as a parameter. */
     if (block->purpose == PURPOSE_GRADIENT ||
         (all->sure && levers_is_like_parameter(all->work, block)))
         return levers_spike(&all->edit, levers_half_of(all->work, block), block->seq + 1);
     if (levers_of_loss(&all->losses, block)) /* the second is that of the softmax */
-        return !all->entropy || all->gradients++ != 1 || shrink(all, block, block->seq);
+        return !all->entropy || all->gradients++ != 1 || levers_shrink(all, block, block->seq);
     if (!all->sure && levers_op_of_module(&all->dtypes, block) == LEVERS_OP_CONVOLUTION)
         return levers_cut(&all->edit, at, INT64_MIN, LEVERS_NEVER);
-    return (all->sure && !halved) || shrink(all, block, block->seq);
+    if (all->sure)
+        return !halved || levers_shrink(all, block, block->seq);
+    const uint64_t full =
+        block->module == GROUP_NONE ? MAP_NONE : map_get(&all->full, (uint64_t)block->module);
+    return full == LEVERS_IN_AND_OUT ||
+           levers_shrink(all, block, block->seq + (full == LEVERS_OUT));
 }
 
 static bool is_of_step(const struct levers_block *block)
@@ -326,12 +204,14 @@ static bool is_of_step(const struct levers_block *block)
            block->purpose != PURPOSE_GATHERED && block->purpose != PURPOSE_COMMUNICATION;
 }
 
-static int change(struct autocast *all, bool sure)
+static int change(struct levers_autocast *all, bool sure)
 {
     const struct levers_step *step = &all->work->step;
     bool done = true;
     all->sure = sure;
     all->flow.forward = NULL;
+    map_clear(&all->whole);
+    map_clear(&all->full);
     for (size_t i = 0; i < step->count && done; i++) {
         const struct levers_block *block = &step->blocks[i];
         int64_t slack = sure || block->purpose == PURPOSE_OPTIMIZER_STATE
@@ -350,7 +230,7 @@ static int change(struct autocast *all, bool sure)
 
 /* ---- the lever ---- */
 
-static int figure(struct autocast *all, bool sure, int64_t *bytes)
+static int figure(struct levers_autocast *all, bool sure, int64_t *bytes)
 {
     int64_t highest = 0;
     int err = change(all, sure);
@@ -360,7 +240,7 @@ static int figure(struct autocast *all, bool sure, int64_t *bytes)
     return err;
 }
 
-static int try_autocast(struct autocast *all)
+static int try_autocast(struct levers_autocast *all)
 {
     struct levers_work *work = all->work;
     char text[160];
@@ -384,7 +264,7 @@ static int try_autocast(struct autocast *all)
 
 int levers_autocast(struct levers_work *work)
 {
-    struct autocast all = {.work = work};
+    struct levers_autocast all = {.work = work};
     bool plain = false;
     int err = levers_is_float32(work, &plain);
     if (err < 0 || !plain || work->shards)
@@ -404,5 +284,7 @@ int levers_autocast(struct levers_work *work)
     levers_losses_clear(&all.losses);
     map_clear(&all.copied);
     map_clear(&all.halved);
+    map_clear(&all.whole);
+    map_clear(&all.full);
     return err < 0 ? err : 0;
 }

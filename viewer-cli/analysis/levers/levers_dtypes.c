@@ -31,7 +31,7 @@ static bool ends_with(const char *function, const char *tail)
     return last.bytes >= bytes && strncmp(last.begin + last.bytes - bytes, tail, bytes) == 0;
 }
 
-enum { NAMES = 30 };
+enum { NAMES = 40 };
 
 /* Without regard to case, as levers_is_one_of has it; conv1d is that of transformers. */
 static const struct named_op {
@@ -57,6 +57,13 @@ static const struct named_op {
       "siluactivation",
       "mish",
       "elu",
+      "celu",
+      "selu",
+      "glu",
+      "tanh",
+      "sigmoid",
+      "hardsigmoid",
+      "logsigmoid",
       "hardswish",
       "hardtanh",
       "dropout",
@@ -174,22 +181,29 @@ static bool may_cast(const char *function)
     return false;
 }
 
-static bool is_own(const char *function)
+static bool is_of_module(const char *function)
 {
     static const char forward[] = ".forward";
     const size_t bytes = strcspn(function, " "), tail = sizeof forward - 1;
-    return bytes > tail && strncmp(function + bytes - tail, forward, tail) == 0 &&
-           !may_cast(function);
+    return bytes > tail && strncmp(function + bytes - tail, forward, tail) == 0;
 }
 
-static int op_of_site(struct levers_work *work, size_t at, enum levers_op *op, bool *own)
+struct site {
+    enum levers_op op;
+    bool own, written;
+};
+
+static int op_of_site(struct levers_work *work, size_t at, struct site *out)
 {
+    enum levers_op *op = &out->op;
     const int64_t site = work->step.blocks[at].site;
     char *name = NULL;
     bool library = false, loss = false;
     int err = name_of(work->db, site, &name);
     *op = err >= 0 && name ? op_named(name) : LEVERS_OP_UNKNOWN;
-    *own = err >= 0 && name && is_own(name);
+    const bool of_module = err >= 0 && name && is_of_module(name);
+    out->own = of_module && !may_cast(name);
+    out->written = of_module && *op == LEVERS_OP_ATTENTION;
     if (err >= 0 && (*op == LEVERS_OP_LOSS || *op == LEVERS_OP_ENTROPY || *op == LEVERS_OP_SOFTMAX))
         err = query_read(work->db, library_sql, Q_IN(site), Q_OUT(Q_INT(library), Q_INT(loss)));
     if ((*op == LEVERS_OP_LOSS || *op == LEVERS_OP_ENTROPY) && loss)
@@ -208,14 +222,14 @@ static int read_sites(struct levers_work *work, struct levers_dtypes *out)
     int err = 0;
     for (size_t i = step->older; i < step->count && err >= 0; i++) {
         const struct levers_block *block = &step->blocks[i];
-        enum levers_op op;
-        bool own;
+        struct site site;
         if (block->site == GROUP_NONE || !levers_computes(&step->phases, block->seq) ||
             map_get(&out->sites, (uint64_t)block->site) != MAP_NONE)
             continue;
-        err = op_of_site(work, i, &op, &own);
-        if (err >= 0 && (!map_put(&out->sites, (uint64_t)block->site, op, NULL) ||
-                         (own && !map_put(&out->own, (uint64_t)block->site, 1, NULL))))
+        err = op_of_site(work, i, &site);
+        if (err >= 0 && (!map_put(&out->sites, (uint64_t)block->site, site.op, NULL) ||
+                         (site.own && !map_put(&out->own, (uint64_t)block->site, 1, NULL)) ||
+                         (site.written && !map_put(&out->written, (uint64_t)block->site, 1, NULL))))
             err = ERR_NOMEM;
     }
     return err;
@@ -333,6 +347,7 @@ void levers_dtypes_clear(struct levers_dtypes *dtypes)
     map_clear(&dtypes->sites);
     map_clear(&dtypes->modules);
     map_clear(&dtypes->own);
+    map_clear(&dtypes->written);
     map_clear(&dtypes->attends);
     map_clear(&dtypes->shapes);
     map_clear(&dtypes->least);
@@ -361,6 +376,12 @@ enum levers_op levers_op_of_module(const struct levers_dtypes *dtypes,
 bool levers_is_own(const struct levers_dtypes *dtypes, const struct levers_block *block)
 {
     return block->site != GROUP_NONE && map_get(&dtypes->own, (uint64_t)block->site) != MAP_NONE;
+}
+
+bool levers_is_written_out(const struct levers_dtypes *dtypes, const struct levers_block *block)
+{
+    return block->site != GROUP_NONE &&
+           map_get(&dtypes->written, (uint64_t)block->site) != MAP_NONE;
 }
 
 bool levers_attends(const struct levers_dtypes *dtypes, const struct levers_block *block)

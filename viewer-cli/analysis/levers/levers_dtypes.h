@@ -37,6 +37,7 @@ enum levers_op {
 struct levers_dtypes {         /* all zero is empty */
     struct map sites, modules; /* to enum levers_op */
     struct map own;            /* sites in a module's own `forward`, whatever makes them */
+    struct map written;        /* sites in the `forward` of attention itself */
     struct map attends;        /* modules that are a part of attention */
     struct map shapes;         /* modules, to what is alike in their paths */
     struct map least;          /* calls, to the bytes of the smallest block above SPLIT */
@@ -58,6 +59,9 @@ enum levers_op levers_op_of_module(const struct levers_dtypes *dtypes,
 /* Made in the `forward` of the program's own modules, not of one whose name says that it adds up or
  * rotates. */
 bool levers_is_own(const struct levers_dtypes *dtypes, const struct levers_block *block);
+
+/* Made in the `forward` of attention, by a line of its own. */
+bool levers_is_written_out(const struct levers_dtypes *dtypes, const struct levers_block *block);
 
 /* Of products one after the other there, each takes what attention was given. */
 bool levers_attends(const struct levers_dtypes *dtypes, const struct levers_block *block);

@@ -60,8 +60,31 @@ bool levers_flow_may_be_power(const struct levers_flow *flow, enum levers_op op,
            levers_may_be_power(&power, at);
 }
 
-/* An activation follows its input: backward needs what it was made of, or what it made; or a number
- * was in it. */
+/* What was made last is in float32, and backward needs it in the module of this block alone, which
+ * has no matrix to multiply it by. */
+static bool goes_on(const struct levers_flow *flow, const struct levers_block *block)
+{
+    const struct levers_block *input = flow->input;
+    return flow->flow == LEVERS_FULL && input && input->asked == block->asked &&
+           !may_take_parameter(flow, block) &&
+           levers_is_let_go_in(&flow->work->step, input, block->module);
+}
+
+/* It was made of what was made last, and backward needs this one in place of that: for the
+ * operation itself, which is through with it while it is in the module. */
+static bool saves_output(const struct levers_flow *flow, size_t at)
+{
+    const struct levers_step *step = &flow->work->step;
+    const struct levers_block *block = &step->blocks[at], *input = flow->input;
+    return input && input->asked == block->asked && !levers_is_kept(flow->forward, input) &&
+           levers_is_kept(flow->forward, block) && levers_is_saved_within(step, block) &&
+           !levers_with_scalar(&flow->scalars, step, at) &&
+           !levers_is_saved_by_product(&flow->orders, block);
+}
+
+/* An activation follows its input: backward needs what it was made of; or a number was in it. Where
+ * it needs what was made, that is a sigmoid as well as an exponential, of which a GPU's autocast
+ * computes one in float32. */
 static enum levers_dtype of_unknown(const struct levers_flow *flow, size_t at)
 {
     const struct levers_step *step = &flow->work->step;
@@ -73,13 +96,13 @@ static enum levers_dtype of_unknown(const struct levers_flow *flow, size_t at)
         return LEVERS_HALF;
     if (half && may_take_parameter(flow, block))
         return LEVERS_OPEN;
-    const bool like = half && flow->input->asked == block->asked;
-    if (half &&
-        (levers_is_kept(flow->forward, flow->input) ||
-         (like && (levers_with_scalar(&flow->scalars, step, at) ||
-                   (levers_is_own(flow->dtypes, block) && levers_is_saved_within(step, block))))))
+    if (half && saves_output(flow, at))
+        return flow->work->on_host ? LEVERS_HALF : LEVERS_OPEN;
+    if (half && (levers_is_kept(flow->forward, flow->input) ||
+                 (flow->input->asked == block->asked &&
+                  levers_with_scalar(&flow->scalars, step, at))))
         return LEVERS_HALF;
-    return is_sum(flow, at) ? LEVERS_FULL : LEVERS_OPEN;
+    return is_sum(flow, at) || goes_on(flow, block) ? LEVERS_FULL : LEVERS_OPEN;
 }
 
 enum levers_dtype levers_flow_of(const struct levers_flow *flow, enum levers_op op, size_t at)
@@ -87,9 +110,14 @@ enum levers_dtype levers_flow_of(const struct levers_flow *flow, enum levers_op 
     switch (op) {
     case LEVERS_OP_MATRIX:
     case LEVERS_OP_CONVOLUTION:
-    case LEVERS_OP_ATTENTION:
     case LEVERS_OP_RECURRENT:
         return LEVERS_HALF;
+    case LEVERS_OP_ATTENTION: /* of what it writes out, the softmax alone saves its output */
+        return !flow->work->on_host &&
+                       levers_is_written_out(flow->dtypes, &flow->work->step.blocks[at]) &&
+                       saves_output(flow, at)
+                   ? LEVERS_FULL
+                   : LEVERS_HALF;
     case LEVERS_OP_FOLLOWS:
         return flow->flow;
     case LEVERS_OP_NORM:
@@ -115,10 +143,19 @@ void levers_flow_begin(struct levers_flow *flow, const struct levers_phase *forw
     map_clear(&flow->full);
 }
 
+/* What a norm keeps of each row, beside its output. */
+static bool is_beside(const struct levers_block *output, const struct levers_block *block)
+{
+    return output && output->site == block->site && output->module == block->module &&
+           block->asked < output->asked;
+}
+
 bool levers_flow_take(struct levers_flow *flow, enum levers_op op, enum levers_dtype dtype,
                       size_t at)
 {
     const struct levers_block *block = &flow->work->step.blocks[at];
+    if (op == LEVERS_OP_NORM && is_beside(flow->input, block))
+        return true;
     flow->flow = dtype;
     flow->input = block;
     flow->all_half = flow->all_half && dtype == LEVERS_HALF;

@@ -3,13 +3,19 @@
 
 #include "group.h"
 
-bool levers_is_saved_within(const struct levers_step *step, const struct levers_block *block)
+bool levers_is_let_go_in(const struct levers_step *step, const struct levers_block *block,
+                         int64_t module)
 {
     const struct levers_phase *backward = levers_backward_of(step, block);
     size_t at = levers_first_from(step, block->end);
     return backward && block->end > backward->begin && block->end <= backward->end &&
-           block->module != GROUP_NONE && at > 0 && step->blocks[at - 1].seq > backward->begin &&
-           step->blocks[at - 1].module == block->module;
+           module != GROUP_NONE && at > 0 && step->blocks[at - 1].seq > backward->begin &&
+           step->blocks[at - 1].module == module;
+}
+
+bool levers_is_saved_within(const struct levers_step *step, const struct levers_block *block)
+{
+    return levers_is_let_go_in(step, block, block->module);
 }
 
 bool levers_is_kept(const struct levers_phase *forward, const struct levers_block *block)
@@ -73,6 +79,12 @@ static struct behind look_behind(const struct levers_orders *orders,
     for (size_t i = 0; i < made.count && i < HANDFUL; i++)
         behind.stay += orders->step->blocks[made.first[i].block].end > input->end;
     return behind;
+}
+
+bool levers_is_saved_by_product(const struct levers_orders *orders,
+                                const struct levers_block *block)
+{
+    return look_behind(orders, block, block).stay > 1;
 }
 
 /* A product of two tensors let this one go alone, for what made the other saved that, too: it has

@@ -8,11 +8,17 @@
 #include "levers_orders.h"
 #include "levers_scalars.h"
 
-/* Backward lets it go while it is in the same module: an operation there saved it, maybe the one
- * that made it. What a sum makes, others save. */
+/* Backward lets it go while it is in the module: an operation there saved it. */
+bool levers_is_let_go_in(const struct levers_step *step, const struct levers_block *block,
+                         int64_t module);
+/* The same of its own module: maybe the one that made it. What a sum makes, others save. */
 bool levers_is_saved_within(const struct levers_step *step, const struct levers_block *block);
 /* Backward needs what this forward made. */
 bool levers_is_kept(const struct levers_phase *forward, const struct levers_block *block);
+
+/* Backward lets it go as it has made two gradients that stay: those of a product. */
+bool levers_is_saved_by_product(const struct levers_orders *orders,
+                                const struct levers_block *block);
 
 struct levers_power { /* what is known as the block that comes next is looked at */
     const struct levers_orders *orders;
