@@ -198,6 +198,20 @@ TEST(a_norm_is_given_a_copy)
     CHECK_INT(2 * autocast_of(forward, ""), MIB(100 + 10 + 250));
 }
 
+/* F.normalize takes a number of each row first, and divides what it was given by them then: it
+ * needs that and the copy. */
+TEST(a_division_by_norms_needs_both)
+{
+    static const struct made forward[] = {
+        {101, 430, 100, ENCODE, LINEAR},  {102, 429, 4, OTHER, ACT},
+        {103, 410, 100, OTHER, ACT},      {104, 403, 10, ENCODE, NEXT},
+        {105, 402, 400, ENCODE, NEXT},    {404, 406, 10, BACKWARD_40, NEXT},
+        {425, 427, 10, BACKWARD_40, ACT}, {0}};
+    /* Half of the linear's and the products', and of a copy; but the copy in float32. */
+    CHECK_INT(2 * autocast_of(forward, "UPDATE string SET text='normalize' WHERE id=8"),
+              MIB(100 + 100 + 10 + 400 - 200));
+}
+
 /* The gradient of what is in float32 is, too. */
 TEST(a_gradient_is_as_its_tensor_is)
 {
@@ -227,4 +241,5 @@ TEST_MAIN(TEST_CASE(the_error_function_leaves_the_dtype_as_it_is),
           TEST_CASE(a_copy_takes_the_place_of_what_only_a_product_needs),
           TEST_CASE(a_sum_goes_around_a_norm), TEST_CASE(an_exponential_may_be_a_sigmoid),
           TEST_CASE(a_softmax_without_a_name), TEST_CASE(a_norm_is_given_a_copy),
-          TEST_CASE(a_gradient_is_as_its_tensor_is), TEST_CASE(what_is_made_of_a_norm_is_float32))
+          TEST_CASE(a_division_by_norms_needs_both), TEST_CASE(a_gradient_is_as_its_tensor_is),
+          TEST_CASE(what_is_made_of_a_norm_is_float32))

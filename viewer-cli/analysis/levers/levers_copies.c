@@ -127,16 +127,32 @@ bool levers_copy_of_recurrent(struct levers_autocast *all, const struct levers_b
 
 /* ---- what is computed in float32 ---- */
 
+/* What a call is given is as large as what it makes: at once, or behind a number of each row. */
+static bool is_given(const struct levers_step *step, const struct levers_block *input, size_t at)
+{
+    enum { NEAR = 3 };
+    const struct levers_block *block = &step->blocks[at];
+    if (input->asked == block->asked)
+        return true;
+    for (size_t i = at; i < step->count && i <= at + NEAR; i++)
+        if (step->blocks[i].module == block->module && step->blocks[i].asked == input->asked)
+            return input->module != block->module;
+    return false;
+}
+
 /* A norm of a GPU is given a copy in float32 of what is in bfloat16, and backward needs the copy:
- * the tensor itself may go, unless something else needs that. */
+ * the tensor itself may go, unless something else needs that, as F.normalize does, which takes the
+ * norms of rows first, and divides then. */
 bool levers_copy_of_norm(struct levers_autocast *all, size_t at)
 {
-    const struct levers_block *block = &all->work->step.blocks[at], *input = all->flow.input;
-    if (!input || input->asked != block->asked || all->flow.flow == LEVERS_FULL ||
+    const struct levers_step *step = &all->work->step;
+    const struct levers_block *block = &step->blocks[at], *input = all->flow.input;
+    if (!input || !is_given(step, input, at) || all->flow.flow == LEVERS_FULL ||
         (all->flow.flow == LEVERS_OPEN && all->sure))
         return true;
     const int64_t whole = input->size - levers_slack_of(all->work, &all->dtypes, input);
-    const bool stays = all->sure && !is_needed_by(all, input, block);
+    const bool stays =
+        input->asked != block->asked || (all->sure && !is_needed_by(all, input, block));
     return levers_extra(&all->edit, whole, block->seq, input->end) &&
            (stays || levers_extra(&all->edit, levers_half_of(all->work, input) - whole,
                                   block->seq + 1, input->end));
