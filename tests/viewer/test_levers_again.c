@@ -106,6 +106,74 @@ TEST(what_is_computed_again_is_no_lever)
     CHECK_INT(lever_of(&script, PLACES, LEVER_CHECKPOINT, "Model").bytes, 0);
 }
 
+/* ---- what is one call ---- */
+
+/* A stage that takes something for each of its parts, on lines 8 and 9; parts are `modules`. */
+#define STAGE                                                                                      \
+    "INSERT INTO string VALUES(50,'Stage.forward'),(51,'Model.forward'),(52,'m.py'),"              \
+    "(53,'Part.forward');"                                                                         \
+    "INSERT INTO frame VALUES(50,50,52,8),(51,51,52,5),(52,50,52,9),(53,53,52,3);"                 \
+    "INSERT INTO site VALUES(2,1,50),(2,2,51),(7,1,53),(7,2,52),(7,3,51);"                         \
+    "INSERT INTO module VALUES(1,'','Model'),(2,'up','Stage'),(3,'up.0','Part'),"                  \
+    "(4,'up.1','Part'),(5,'up.2','Part');"                                                         \
+    "UPDATE allocation SET module = 2 WHERE site = 2;"
+
+static void train_stage(struct script *script)
+{
+    for (int step = 0; step < 2; step++) {
+        begin(script, step);
+        for (int i = 0; i < 3; i++) {
+            int64_t born = at(step, FORWARD) + 10 * i, node = at(step, BACKWARD) + 10 * (2 - i);
+            script_block(script, born + 1, node + 6, MIB(10), ENCODE);
+            script_block(script, born + 2, node + 5, MIB(40), RNN);
+            if (i == 1)
+                script_block(script, born + 3, node + 4, MIB(10), RNN);
+            script_block(script, node + 1, node + 8, MIB(5), BACKWARD_40);
+        }
+        script_block(script, at(step, FORWARD) + 50, at(step, FORWARD) + 60, MIB(4), OTHER);
+    }
+}
+
+TEST(a_list_of_parts_is_gone_through_in_one_call)
+{
+    struct script script = {0};
+    train_stage(&script);
+    /* All parts come again at once, as backward begins: 160 of 215. */
+    const char *parts = STAGE "UPDATE allocation SET module = 3 + seq % 100 / 10 WHERE site = 7;";
+    CHECK(lever_of(&script, parts, LEVER_CHECKPOINT, "Stage").bytes <= MIB(5));
+    /* One that is called three times is computed again call by call. */
+    const char *calls = STAGE "UPDATE allocation SET module = 3 WHERE site = 7;";
+    CHECK(lever_of(&script, calls, LEVER_CHECKPOINT, "Stage").bytes >= MIB(60));
+}
+
+/* Transformers' switch is for each layer that has one: where a stage has one, and so have the
+ * layers inside of it, those decide, and half of them cannot be had. */
+TEST(a_switch_is_for_layers_inside_of_others_too)
+{
+#define SWITCHED(stage)                                                                            \
+    "INSERT INTO string VALUES(50,'Layer.forward'),(51,'Stage.forward'),(52,'Model.forward'),"     \
+    "(53,'GradientCheckpointingLayer.__call__'),(54,'" stage "'),"                                 \
+    "(55,'/v/site-packages/transformers/m.py');"                                                   \
+    "INSERT INTO frame VALUES(50,50,55,9),(51,51,55,7),(52,52,55,5),(53,53,55,3),(54,54,55,3);"    \
+    "INSERT INTO site VALUES(2,1,50),(2,2,53),(2,3,51),(2,4,54),(2,5,52),"                         \
+    "(7,1,51),(7,2,54),(7,3,52);"                                                                  \
+    "INSERT INTO module VALUES(1,'','Model'),(2,'s.h.0','Layer'),(3,'s.h.1','Layer'),"             \
+    "(4,'s.h.2','Layer'),(5,'s.h.3','Layer'),(6,'s','Stage');"                                     \
+    "UPDATE allocation SET module = 2 + (seq % 100) / 10 WHERE site = 2;"                          \
+    "UPDATE allocation SET module = 6 WHERE site = 7;"
+    static const char both[] = SWITCHED("GradientCheckpointingLayer.__call__");
+    static const char layers[] = SWITCHED("Module.__call__");
+    struct script script = {0};
+    train_blocks(&script, 0, ENCODE);
+    for (int step = 0; step < 2; step++)
+        script_block(&script, at(step, FORWARD) + 48, at(step, BACKWARD), MIB(20), RNN);
+    CHECK(lever_of(&script, both, LEVER_CHECKPOINT, "each Layer").bytes > 0);
+    CHECK_INT(lever_of(&script, both, LEVER_CHECKPOINT, "Stage").bytes, 0);
+    CHECK_INT(lever_of(&script, both, LEVER_CHECKPOINT_HALF, "").bytes, 0);
+    CHECK(lever_of(&script, layers, LEVER_CHECKPOINT, "each Layer").bytes > 0);
+    CHECK(lever_of(&script, layers, LEVER_CHECKPOINT_HALF, "").bytes > 0);
+}
+
 /* ---- where backward comes to a call ---- */
 
 /* A model with 100 MiB for backward, and logits of 30 for a loss outside: backward has two
@@ -183,5 +251,7 @@ TEST(copies_of_weights_are_there_until_autocast_is_left)
 
 TEST_MAIN(TEST_CASE(layers_that_are_not_computed_again_can_be),
           TEST_CASE(what_is_computed_again_is_no_lever),
+          TEST_CASE(a_list_of_parts_is_gone_through_in_one_call),
+          TEST_CASE(a_switch_is_for_layers_inside_of_others_too),
           TEST_CASE(copies_of_weights_are_there_until_autocast_is_left),
           TEST_CASE(a_model_is_computed_again_as_its_own_node_runs))

@@ -258,6 +258,30 @@ static size_t period_of(const struct levers_step *step, const struct row *row, s
     return row->count % period == 0 ? period : row->count;
 }
 
+/* Where its first block's like comes again, behind others. */
+static bool comes_again(const struct levers_step *step, const struct row *row, size_t i)
+{
+    return is_like(step, row, i, 0) && !is_like(step, row, i - 1, 0);
+}
+
+/* One instance runs the same modules each time that it is called. Where its first block's like
+ * comes again before some of them ran, it goes through a list of them itself, as a block of a UNet
+ * does. */
+static int goes_through(const struct levers_step *step, const struct row *row, bool *yes)
+{
+    struct map seen = {0};
+    size_t i = 0;
+    int err = 0;
+    *yes = false;
+    for (; i < row->count && (i == 0 || !comes_again(step, row, i)) && err == 0; i++)
+        if (!map_put(&seen, (uint64_t)step->blocks[row->blocks[i]].module, 1, NULL))
+            err = ERR_NOMEM;
+    for (; i < row->count && err == 0 && !*yes && row->instance != SIZE_MAX; i++)
+        *yes = map_get(&seen, (uint64_t)step->blocks[row->blocks[i]].module) == MAP_NONE;
+    map_clear(&seen);
+    return err;
+}
+
 /* By its period, or wherever its first site comes again. A function whose blocks all come from one
  * line may be a loop over something else: then it is one call. */
 static int close_row(const struct reading *reading, struct levers_unit *unit, struct row *row)
@@ -271,12 +295,14 @@ static int close_row(const struct reading *reading, struct levers_unit *unit, st
     if (!border)
         return ERR_NOMEM;
     size_t period = period_of(step, row, border);
-    bool one = (row->one_line && !unit->sequential) || unit->depth == 0;
+    bool one = (row->one_line && !unit->sequential) || unit->depth == 0, through = false;
+    if (!one && period == row->count && goes_through(step, row, &through) < 0)
+        done = false;
+    one = one || through;
     for (size_t i = 1; i <= row->count && done; i++) {
         bool ends = i == row->count;
         if (!one && !ends)
-            ends = period < row->count ? i % period == 0
-                                       : is_like(step, row, i, 0) && !is_like(step, row, i - 1, 0);
+            ends = period < row->count ? i % period == 0 : comes_again(step, row, i);
         if (!ends)
             continue;
         done = add_call(reading, unit, row, first, i - 1);
