@@ -615,9 +615,10 @@ TEST(together_takes_the_checkpoint_that_fits_in)
         CHECK_INT(model[1].bytes, MIB(120));
         CHECK(model->joined == (i == 1) && model[1].joined == (i == 0));
         CHECK_INT(together->bytes >> 20, cases[i].together);
-        CHECK_STR(together->text,
-                  i ? "all of these: checkpoint, half the micro-batch"
-                    : "all of these: checkpoint, loss in 8 chunks, half the micro-batch");
+        CHECK_STR(
+            together->text,
+            i ? "all of these: checkpoint Model, half the micro-batch"
+              : "all of these: checkpoint each Block, loss in 8 chunks, half the micro-batch");
         levers_clear(&levers);
         peak_clear(&peak);
         db_close(db);

@@ -187,8 +187,11 @@ int levers_try(struct levers_work *work, struct levers_edit *edit, const struct 
     if (!MEM_GROW(work->kept, work->kept_cap, work->kept_count + 1))
         return ERR_NOMEM;
     int64_t alive = alive_at_peak(&work->step, edit);
-    work->kept[work->kept_count++] = (struct levers_kept){.lever = work->out->count, .edit = *edit};
+    struct levers_kept *kept = &work->kept[work->kept_count++];
+    *kept = (struct levers_kept){.lever = work->out->count, .edit = *edit};
     *edit = (struct levers_edit){0};
+    if (words->brief && !(kept->brief = mem_copy(words->brief, strlen(words->brief))))
+        return ERR_NOMEM;
     err = levers_add(work, bytes, LEVERS_NONE, words);
     if (err < 0)
         return err;
@@ -402,8 +405,10 @@ int levers_read(struct db *db, const struct peak *peak, bool bounded, struct lev
         qsort(out->levers, out->count, sizeof *out->levers, by_bytes);
     if (err >= 0)
         err = tell_apart(db, out);
-    for (size_t i = 0; i < work.kept_count; i++)
+    for (size_t i = 0; i < work.kept_count; i++) {
         levers_edit_clear(&work.kept[i].edit);
+        mem_free(work.kept[i].brief);
+    }
     mem_free(work.kept);
     levers_step_clear(&work.step);
     map_clear(&work.parameters);

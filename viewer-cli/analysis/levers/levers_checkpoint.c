@@ -7,6 +7,7 @@
 #include "buf.h"
 #include "error.h"
 #include "levers_recompute.h"
+#include "levers_trial.h"
 #include "levers_units.h"
 #include "levers_work.h"
 #include "mem.h"
@@ -58,25 +59,18 @@ static int try_no_grad(struct levers_work *work)
 
 /* ---- units ---- */
 
-enum { UNITED = 4, RNG_BYTES = 5056 };
-
-struct trial { /* units that are checkpointed together */
-    const struct levers_unit *units[UNITED];
-    size_t count;
-    int64_t highest; /* with it */
-    int64_t least;   /* if blocks went at once, and computing again took nothing */
-};
+enum { RNG_BYTES = 5056 };
 
 static int by_highest(const void *one, const void *other)
 {
-    const struct trial *a = one, *b = other;
+    const struct levers_trial *a = one, *b = other;
     if (a->highest != b->highest)
         return a->highest < b->highest ? -1 : 1;
     return a->units[0]->depth < b->units[0]->depth ? -1 : a->units[0]->depth > b->units[0]->depth;
 }
 
 /* The switch of transformers turns the cache off. */
-static int make_edit(struct levers_work *work, const struct trial *trial, bool least,
+static int make_edit(struct levers_work *work, const struct levers_trial *trial, bool least,
                      struct levers_edit *edit)
 {
     bool uncached = trial->units[0]->of_library;
@@ -94,7 +88,8 @@ static int make_edit(struct levers_work *work, const struct trial *trial, bool l
     return err;
 }
 
-static int highest_of(struct levers_work *work, const struct trial *trial, bool least, int64_t *out)
+static int highest_of(struct levers_work *work, const struct levers_trial *trial, bool least,
+                      int64_t *out)
 {
     struct levers_edit edit = {0};
     int err = make_edit(work, trial, least, &edit);
@@ -104,7 +99,7 @@ static int highest_of(struct levers_work *work, const struct trial *trial, bool 
     return err;
 }
 
-static int look_at(struct levers_work *work, struct trial *trial)
+static int look_at(struct levers_work *work, struct levers_trial *trial)
 {
     int err = highest_of(work, trial, false, &trial->highest);
     if (err >= 0)
@@ -127,28 +122,19 @@ static bool overlap(const struct levers_unit *a, const struct levers_unit *b)
     return false;
 }
 
-static bool fits(const struct trial *trial, const struct levers_unit *unit)
+static bool fits(const struct levers_trial *trial, const struct levers_unit *unit)
 {
     for (size_t i = 0; i < trial->count; i++)
         if (overlap(trial->units[i], unit))
             return false;
-    return trial->count < UNITED;
-}
-
-/* It is called more than once in a forward, as a layer is. */
-static bool is_repeated(const struct levers_unit *unit)
-{
-    for (size_t i = 1; i < unit->count; i++)
-        if (unit->calls[i].forward == unit->calls[i - 1].forward)
-            return true;
-    return false;
+    return trial->count < LEVERS_UNITED;
 }
 
 /* Of a Sequential only the births say where one ends, and one may stand inside of another: where
  * the program has layers of its own class, these are better known. */
 static bool is_layer(const struct levers_unit *unit)
 {
-    return !unit->plain && !unit->sequential && is_repeated(unit);
+    return !unit->plain && !unit->sequential && levers_is_repeated(unit);
 }
 
 /* Transformers' switch is for all that it can checkpoint: it switches another unit, inside of this
@@ -167,7 +153,7 @@ static bool is_switched_with(const struct levers_units *units, const struct leve
 
 /* The switch of transformers checkpoints all of its layers; a module of torch.nn is of use where
  * there is no other. */
-static size_t make_trials(const struct levers_units *units, struct trial *trials)
+static size_t make_trials(const struct levers_units *units, struct levers_trial *trials)
 {
     size_t count = 0, of_library = SIZE_MAX;
     bool own = false, library = false, layers = false;
@@ -187,18 +173,18 @@ static size_t make_trials(const struct levers_units *units, struct trial *trials
             continue;
         }
         of_library = unit->by_library && of_library == SIZE_MAX ? count : of_library;
-        trials[count++] = (struct trial){.units = {unit}, .count = 1};
+        trials[count++] = (struct levers_trial){.units = {unit}, .count = 1};
     }
     return count;
 }
 
 /* Other units beside those of the best, as long as each takes another hundredth off. */
-static int add_others(struct levers_work *work, const struct trial *trials, size_t count,
-                      struct trial *best)
+static int add_others(struct levers_work *work, const struct levers_trial *trials, size_t count,
+                      struct levers_trial *best)
 {
     int err = 0;
     for (size_t i = 1; i < count && err >= 0; i++) {
-        struct trial more = *best;
+        struct levers_trial more = *best;
         if (trials[i].count > 1 || !fits(best, trials[i].units[0]))
             continue;
         more.units[more.count++] = trials[i].units[0];
@@ -207,39 +193,6 @@ static int add_others(struct levers_work *work, const struct trial *trials, size
             *best = more;
     }
     return err;
-}
-
-static void put_unit(const struct levers_unit *unit, struct buf *text)
-{
-    buf_print(text, "%s%s", is_repeated(unit) || unit->again ? "each " : "", unit->name);
-    if (unit->instances)
-        buf_print(text, " (%s)", unit->instances);
-    if (unit->again)
-        buf_text(text, " that is not checkpointed yet");
-    if (unit->called && !unit->of_library)
-        buf_print(text, ", called in %s", unit->called);
-}
-
-/* How the line is written, by whose the module is. */
-static bool put_words(const struct levers_work *work, const struct trial *trial, bool normalizes,
-                      struct buf *text)
-{
-    for (size_t i = 0; i < trial->count; i++) {
-        buf_text(text, i ? " and " : "checkpoint ");
-        put_unit(trial->units[i], text);
-    }
-    if (trial->units[0]->of_library)
-        buf_print(text, ": %s",
-                  levers_in_loop(work->loop, LEVER_CHECKPOINT,
-                                 "model.gradient_checkpointing_enable("
-                                 "gradient_checkpointing_kwargs={'use_reentrant': False})"));
-    else
-        buf_text(
-            text,
-            ": torch.utils.checkpoint.checkpoint(m, ..., use_reentrant=False) in place of m(...)");
-    if (normalizes)
-        buf_text(text, "; BatchNorm then updates its running statistics twice in each step");
-    return !text->broken;
 }
 
 /* Something that a call makes lives on at the peak, as keys and values in a cache: a program that
@@ -256,7 +209,7 @@ static bool holds(const struct levers_step *step, const struct levers_unit *unit
 
 /* Layers of one class behind each other. Backward of others, as of paths that skip some, may go
  * through them in another order once they are computed again. */
-static bool is_one_row(const struct trial *trial)
+static bool is_one_row(const struct levers_trial *trial)
 {
     const struct levers_unit *unit = trial->units[0];
     return trial->count == 1 && !unit->sequential && !unit->scattered;
@@ -278,7 +231,7 @@ static int64_t bytes_beside(const struct levers_step *step, const struct levers_
     return bytes;
 }
 
-static bool may_keep_more(const struct levers_step *step, const struct trial *trial)
+static bool may_keep_more(const struct levers_step *step, const struct levers_trial *trial)
 {
     const struct levers_unit *unit = trial->units[0];
     for (size_t i = 0, next; i < unit->count; i = next) {
@@ -292,18 +245,18 @@ static bool may_keep_more(const struct levers_step *step, const struct trial *tr
     return false;
 }
 
-static bool is_unsure(const struct levers_step *step, const struct trial *trial)
+static bool is_unsure(const struct levers_step *step, const struct levers_trial *trial)
 {
     /* What is computed again stops where backward needs no more: of a whole model that is much. */
     bool unsure = trial->highest - trial->least > (step->highest - trial->highest) / 200 ||
-                  !is_one_row(trial) || !is_repeated(trial->units[0]) ||
+                  !is_one_row(trial) || !levers_is_repeated(trial->units[0]) ||
                   (step->phases.recomputes && may_keep_more(step, trial));
     for (size_t i = 0; i < trial->count && !unsure; i++)
         unsure = holds(step, trial->units[i]);
     return unsure;
 }
 
-static bool normalizes(const struct levers_work *work, const struct trial *trial)
+static bool normalizes(const struct levers_work *work, const struct levers_trial *trial)
 {
     for (size_t i = 0; i < trial->count; i++)
         for (size_t j = 0; j < trial->units[i]->count; j++) {
@@ -315,7 +268,7 @@ static bool normalizes(const struct levers_work *work, const struct trial *trial
     return false;
 }
 
-static int try_words(struct levers_work *work, const struct trial *trial, bool most,
+static int try_words(struct levers_work *work, const struct levers_trial *trial, bool most,
                      const struct levers_words *words)
 {
     struct levers_edit edit = {0};
@@ -337,24 +290,28 @@ static bool is_in_backward(const struct levers_work *work, size_t before)
 }
 
 /* Where it hangs on what computing again meets in backward, the most that it can be. */
-static int add_trial(struct levers_work *work, const struct trial *trial)
+static int add_trial(struct levers_work *work, const struct levers_trial *trial)
 {
     const int64_t off = work->step.highest - trial->highest;
-    const bool most = off < work->out->peak / 100 && is_repeated(trial->units[0]);
+    const bool most = off < work->out->peak / 100 && levers_is_repeated(trial->units[0]);
     struct levers_words words = {.kind = LEVER_CHECKPOINT,
                                  .at_most = most,
                                  .estimated = is_unsure(&work->step, trial),
                                  .changes = normalizes(work, trial),
                                  .site = LEVERS_NONE};
-    struct buf text = {0};
-    int err = put_words(work, trial, words.changes, &text) ? 0 : ERR_NOMEM;
+    struct buf text = {0}, brief = {0};
+    levers_put_trial(work->loop, trial, words.changes, &text);
+    levers_put_brief(trial, &brief);
+    int err = text.broken || brief.broken ? ERR_NOMEM : 0;
     words.before = buf_string(&text);
+    words.brief = buf_string(&brief);
     const size_t before = work->out->count;
     if (err >= 0)
         err = try_words(work, trial, most, &words);
     if (err >= 0 && is_in_backward(work, before))
         work->out->levers[work->out->count - 1].estimated = true;
     buf_clear(&text);
+    buf_clear(&brief);
     return err;
 }
 
@@ -375,54 +332,25 @@ static bool take_half(const struct levers_unit *unit, struct levers_unit *half)
     return half->calls != NULL;
 }
 
-/* "transformer.h" of "transformer.h[0-11]": one list of modules. 0: it is another. */
-static size_t bytes_of_list(const char *instances)
-{
-    const char *open = instances ? strchr(instances, '[') : NULL;
-    const char *close = open ? strchr(open, ']') : NULL;
-    return close && close[1] == '\0' && open > instances ? (size_t)(open - instances) : 0;
-}
-
-static bool put_half_words(const struct trial *trial, bool normalizes, struct buf *text)
-{
-    const struct levers_unit *unit = trial->units[0];
-    const size_t list = bytes_of_list(unit->instances);
-    buf_print(text, "checkpoint every second %s, half of the recomputation: ", unit->name);
-    if (unit->of_library && list)
-        buf_print(text,
-                  "after model.gradient_checkpointing_enable(...): for m in model.%.*s[1::2]: "
-                  "m.gradient_checkpointing = False",
-                  (int)list, unit->instances);
-    else if (unit->of_library)
-        buf_text(text, "after model.gradient_checkpointing_enable(...): m.gradient_checkpointing = "
-                       "False in every second layer m");
-    else
-        buf_text(text, "torch.utils.checkpoint.checkpoint(m, ..., use_reentrant=False) in [::2]");
-    if (unit->instances && !unit->of_library)
-        buf_print(text, " of %s", unit->instances);
-    if (normalizes)
-        buf_text(text, "; BatchNorm then updates its running statistics twice in each step");
-    return !text->broken;
-}
-
 /* Of the best trial, if it is one class that repeats. What transformers' switch checkpoints around
  * it has a switch of its own. */
-static int add_half(struct levers_work *work, const struct trial *best)
+static int add_half(struct levers_work *work, const struct levers_trial *best)
 {
     struct levers_unit half;
     struct buf text = {0};
-    if (best->count != 1 || !is_repeated(best->units[0]) || best->units[0]->sequential ||
+    if (best->count != 1 || !levers_is_repeated(best->units[0]) || best->units[0]->sequential ||
         is_switched_with(&work->units, best->units[0], false))
         return 0;
     if (!take_half(best->units[0], &half))
         return ERR_NOMEM;
-    struct trial trial = {.units = {&half}, .count = 1};
+    struct levers_trial trial = {.units = {&half}, .count = 1};
     int err = look_at(work, &trial);
     struct levers_words words = {.kind = LEVER_CHECKPOINT_HALF,
                                  .estimated = true, /* backward meets computed and kept ones */
                                  .changes = normalizes(work, &trial),
                                  .site = LEVERS_NONE};
-    if (err >= 0 && !put_half_words(best, words.changes, &text))
+    levers_put_half(best, words.changes, &text);
+    if (err >= 0 && text.broken)
         err = ERR_NOMEM;
     words.before = buf_string(&text);
     if (err >= 0)
@@ -434,7 +362,7 @@ static int add_half(struct levers_work *work, const struct trial *best)
 
 static int try_units(struct levers_work *work, const struct levers_units *units)
 {
-    struct trial *trials = mem_alloc(units->count + 1, sizeof *trials);
+    struct levers_trial *trials = mem_alloc(units->count + 1, sizeof *trials);
     int err = trials ? 0 : ERR_NOMEM;
     size_t count = err == 0 ? make_trials(units, trials) : 0;
     for (size_t i = 0; i < count && err >= 0; i++)

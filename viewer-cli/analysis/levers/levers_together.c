@@ -159,6 +159,15 @@ static int leave_out(struct together *all, int64_t lowest)
     return err;
 }
 
+/* One of several that are alike stands for all. */
+static const char *name_in(const struct together *all, enum lever_kind kind)
+{
+    for (size_t i = 0; i < all->work->kept_count; i++)
+        if (lever_at(all, i)->kind == kind && joins(all, i) && all->work->kept[i].brief)
+            return all->work->kept[i].brief;
+    return name_of(kind);
+}
+
 /* By kind, each once. */
 static void put_names(const struct together *all, struct buf *text)
 {
@@ -167,7 +176,7 @@ static void put_names(const struct together *all, struct buf *text)
         size_t count = count_of(all, (enum lever_kind)kind);
         if (!count)
             continue;
-        buf_print(text, "%s%s", comma, name_of((enum lever_kind)kind));
+        buf_print(text, "%s%s", comma, name_in(all, (enum lever_kind)kind));
         if (kind == LEVER_HELD && count > 1)
             buf_print(text, " of %zu variables", count);
         comma = ", ";

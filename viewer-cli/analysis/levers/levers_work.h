@@ -18,6 +18,7 @@
 struct levers_kept { /* of a lever that was added: what it changes */
     size_t lever;
     struct levers_edit edit;
+    char *brief;   /* in a row of several; NULL: as its kind is called */
     bool left_out; /* of all changes together: beside the others it takes nothing more off */
 };
 
@@ -53,6 +54,7 @@ struct levers_words {
     const char *before; /* the site's text comes between, if `name` is NULL */
     const char *after;  /* NULL */
     const char *name;   /* in place of the site's text */
+    const char *brief;  /* in a row of several; NULL: as its kind is called */
 };
 /* One that changes lives. Nothing is added if it takes less than a hundredth off the peak; if it
  * is, it takes the edit over, which is empty then. 0 or an error. */
