@@ -7,6 +7,7 @@
 #include "frames.h"
 #include "group.h"
 #include "levers_recompute.h"
+#include "levers_rows.h"
 #include "map.h"
 #include "mem.h"
 #include "query.h"
@@ -204,19 +205,9 @@ static const struct place *place_in(const struct ways *ways, size_t unit)
 
 /* ---- calls ---- */
 
-struct row { /* births in a unit by one way, one after the other, in one forward */
-    const struct levers_phase *forward;
-    size_t *blocks; /* places in the step */
-    size_t count, cap;
-    uint64_t way;
-    size_t instance; /* SIZE_MAX: not known */
-    int64_t line;
-    bool one_line;
-};
-
 /* What of it is computed again in backward already is no call: nor is what is around that. */
-static bool add_call(const struct reading *reading, struct levers_unit *unit, const struct row *row,
-                     size_t first, size_t last)
+static bool add_call(const struct reading *reading, struct levers_unit *unit,
+                     const struct levers_row *row, size_t first, size_t last)
 {
     const struct levers_step *step = reading->step;
     bool again = false;
@@ -235,82 +226,24 @@ static bool add_call(const struct reading *reading, struct levers_unit *unit, co
     return true;
 }
 
-/* One that is made again in another call; where modules are not known, by its call site alone. */
-static bool is_like(const struct levers_step *step, const struct row *row, size_t a, size_t b)
+static int close_row(const struct reading *reading, struct levers_unit *unit,
+                     struct levers_row *row)
 {
-    const struct levers_block *one = &step->blocks[row->blocks[a]];
-    const struct levers_block *other = &step->blocks[row->blocks[b]];
-    return one->site == other->site && (row->instance == SIZE_MAX || one->module == other->module);
-}
-
-/* The length of what the row repeats from beginning to end; all of it if it does not. */
-static size_t period_of(const struct levers_step *step, const struct row *row, size_t *border)
-{
-    size_t length = 0;
-    border[0] = 0;
-    for (size_t i = 1; i < row->count; i++) {
-        while (length && !is_like(step, row, length, i))
-            length = border[length - 1];
-        length += is_like(step, row, length, i);
-        border[i] = length;
-    }
-    size_t period = row->count - border[row->count - 1];
-    return row->count % period == 0 ? period : row->count;
-}
-
-/* Where its first block's like comes again, behind others. */
-static bool comes_again(const struct levers_step *step, const struct row *row, size_t i)
-{
-    return is_like(step, row, i, 0) && !is_like(step, row, i - 1, 0);
-}
-
-/* One instance runs the same modules each time that it is called. Where its first block's like
- * comes again before some of them ran, it goes through a list of them itself, as a block of a UNet
- * does. */
-static int goes_through(const struct levers_step *step, const struct row *row, bool *yes)
-{
-    struct map seen = {0};
-    size_t i = 0;
-    int err = 0;
-    *yes = false;
-    for (; i < row->count && (i == 0 || !comes_again(step, row, i)) && err == 0; i++)
-        if (!map_put(&seen, (uint64_t)step->blocks[row->blocks[i]].module, 1, NULL))
-            err = ERR_NOMEM;
-    for (; i < row->count && err == 0 && !*yes && row->instance != SIZE_MAX; i++)
-        *yes = map_get(&seen, (uint64_t)step->blocks[row->blocks[i]].module) == MAP_NONE;
-    map_clear(&seen);
-    return err;
-}
-
-/* By its period, or wherever its first site comes again. A function whose blocks all come from one
- * line may be a loop over something else: then it is one call. */
-static int close_row(const struct reading *reading, struct levers_unit *unit, struct row *row)
-{
-    const struct levers_step *step = reading->step;
-    size_t *border = row->count ? mem_alloc(row->count, sizeof *border) : NULL;
+    const bool one = (row->one_line && !unit->sequential) || unit->depth == 0;
+    bool *begins = row->count ? mem_alloc(row->count, sizeof *begins) : NULL;
     size_t first = 0;
-    bool done = true;
     if (!row->count)
         return 0;
-    if (!border)
-        return ERR_NOMEM;
-    size_t period = period_of(step, row, border);
-    bool one = (row->one_line && !unit->sequential) || unit->depth == 0, through = false;
-    if (!one && period == row->count && goes_through(step, row, &through) < 0)
-        done = false;
-    one = one || through;
-    for (size_t i = 1; i <= row->count && done; i++) {
-        bool ends = i == row->count;
-        if (!one && !ends)
-            ends = period < row->count ? i % period == 0 : comes_again(step, row, i);
-        if (!ends)
+    int err = begins ? levers_row_calls(reading->step, row, one, begins) : ERR_NOMEM;
+    for (size_t i = 1; i <= row->count && err == 0; i++) {
+        if (i < row->count && !begins[i])
             continue;
-        done = add_call(reading, unit, row, first, i - 1);
+        err = add_call(reading, unit, row, first, i - 1) ? 0 : ERR_NOMEM;
         first = i;
     }
-    mem_free(border);
+    mem_free(begins);
     row->count = 0;
-    return done ? 0 : ERR_NOMEM;
+    return err;
 }
 
 /* Of the unit, around the module that ran. */
@@ -330,7 +263,8 @@ static size_t instance_of(struct reading *reading, const struct levers_unit *uni
 }
 
 static int put_block(struct reading *reading, size_t unit, size_t block,
-                     const struct levers_phase *forward, const struct place *place, struct row *row)
+                     const struct levers_phase *forward, const struct place *place,
+                     struct levers_row *row)
 {
     struct levers_unit *one = &reading->units->units[unit];
     size_t instance = instance_of(reading, one, &reading->step->blocks[block]);
@@ -357,7 +291,7 @@ static int put_block(struct reading *reading, size_t unit, size_t block,
 static int find_calls(struct reading *reading, size_t unit)
 {
     const struct levers_step *step = reading->step;
-    struct row row = {0};
+    struct levers_row row = {0};
     int err = 0;
     for (size_t i = step->older; i < step->count && err >= 0; i++) {
         const struct levers_block *block = &step->blocks[i];
