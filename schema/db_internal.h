@@ -14,8 +14,8 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-/* One for each `drop`; the things of two kinds are all that readers keep. */
-enum { DB_KEPT = 2 };
+/* One for each `drop`; the things of three kinds are all that readers keep. */
+enum { DB_KEPT = 3 };
 struct db_kept {
     void *thing; /* NULL = nothing */
     void (*drop)(void *thing);

@@ -156,6 +156,9 @@ int query_first(struct db *db, const char *sql, const struct query_value *in,
 /* The same for who need not know: 0 or an error. */
 int query_read(struct db *db, const char *sql, const struct query_value *in,
                const struct query_place *out);
+/* The same of a question without parameters that a report asks for each process: numbers of one
+ * row, which a reader's transaction remembers. */
+int query_once(struct db *db, const char *sql, const struct query_place *out);
 /* Runs what gives no rows. */
 int query_run(struct db *db, const char *sql, const struct query_value *in);
 

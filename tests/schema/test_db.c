@@ -294,6 +294,12 @@ static void drop_third(void *thing)
     dropped += 10000;
 }
 
+static void drop_fourth(void *thing)
+{
+    (void)thing;
+    dropped += 1000000;
+}
+
 /* What is kept goes when the transaction does in which it was read, and by nothing before. */
 TEST(a_reader_keeps_one_thing_of_a_kind_for_a_transaction)
 {
@@ -315,9 +321,10 @@ TEST(a_reader_keeps_one_thing_of_a_kind_for_a_transaction)
     CHECK(db_keep(reader, &three, drop_one));
     CHECK_INT(dropped, 1);
     CHECK(db_kept(reader, drop_one) == &three);
-    CHECK(!db_keep(reader, &one, drop_third)); /* readers have two kinds */
+    CHECK(db_keep(reader, &one, drop_third));
+    CHECK(!db_keep(reader, &one, drop_fourth)); /* readers have three kinds */
     CHECK_INT(db_exec(reader, "COMMIT"), 0);
-    CHECK_INT(dropped, 102);
+    CHECK_INT(dropped, 10102);
     CHECK(db_kept(reader, drop_other) == NULL);
     CHECK_INT(db_exec(reader, "BEGIN"), 0);
     CHECK(db_keep(reader, &one, drop_one));
@@ -325,7 +332,7 @@ TEST(a_reader_keeps_one_thing_of_a_kind_for_a_transaction)
     CHECK(!db_keep(db, &one, drop_one)); /* who writes reads what it wrote */
     CHECK_INT(db_rollback(db), 0);
     db_close(reader);
-    CHECK_INT(dropped, 103);
+    CHECK_INT(dropped, 10103);
     db_close(db);
 }
 

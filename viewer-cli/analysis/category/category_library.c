@@ -54,7 +54,7 @@ int category_library_read(struct db *db, int64_t process, struct category_librar
         if (out->size_count < CATEGORY_SIZES)
             out->sizes[out->size_count++] = size;
     int err = query_end(&query);
-    return err < 0 ? err : query_read(db, frames_sql, Q_NOTHING, Q_OUT(Q_INT(out->frames)));
+    return err < 0 ? err : query_once(db, frames_sql, Q_OUT(Q_INT(out->frames)));
 }
 
 /* *odd: a size that tensors hardly have, to the byte: rounded up, it may be a tensor's. */

@@ -16,7 +16,7 @@ static const char blocks_sql[] =
 int category_sharing_read(struct db *db, int64_t process, struct category_sharing *out)
 {
     int64_t found = 0, seq, kind;
-    int err = query_read(db, any_sql, Q_NOTHING, Q_OUT(Q_INT(found)));
+    int err = query_once(db, any_sql, Q_OUT(Q_INT(found)));
     if (err < 0 || !found)
         return err;
     struct query query = query_ask(db, blocks_sql, Q_IN(process), Q_OUT(Q_INT(seq), Q_INT(kind)));
