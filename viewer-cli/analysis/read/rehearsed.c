@@ -112,12 +112,17 @@ static const char count_sql[] =
     "SELECT count(*) AS count FROM mark WHERE domain = 'rehearsal' AND name >= ?1 || ' '"
     " AND name < ?1 || '!' AND (?2 < 0 OR process = ?2)";
 
+/* Marks have no index, and most recordings have none of these. */
+static const char any_sql[] =
+    "SELECT EXISTS (SELECT 1 FROM mark WHERE domain = 'rehearsal') AS \"any\"";
+
 int rehearsed_count(struct db *db, int64_t process, int64_t counts[REHEARSED_KINDS])
 {
-    int err = 0;
+    bool any = false;
+    int err = query_once(db, any_sql, Q_OUT(Q_INT(any)));
     for (int kind = 0; kind < REHEARSED_KINDS; kind++) {
         int64_t count = 0;
-        if (err == 0)
+        if (err == 0 && any)
             err = query_read(db, count_sql, Q_IN(kinds[kind], process), Q_OUT(Q_INT(count)));
         counts[kind] = count;
     }
