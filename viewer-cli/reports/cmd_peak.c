@@ -94,10 +94,10 @@ static int put_for_programs(struct report *report, struct peak_part *all)
 }
 
 /* Ranks do the same on memory of their own; a refused request is one rank's. */
-static bool weighs_with(const struct peak_part *part, const struct peak_part *other)
+static bool is_weighed(const struct peak_part *part, bool host)
 {
-    return other->scope->process.rank != REPORT_ANY && other->peak->found &&
-           !other->peak->refused && report_is_host(part->scope) == report_is_host(other->scope);
+    return part->scope->process.rank != REPORT_ANY && part->peak->found && !part->peak->refused &&
+           report_is_host(part->scope) == host;
 }
 
 /* What changes take off the highest rank, where all ranks make them. */
@@ -105,13 +105,14 @@ static int weigh(const struct report *report, struct peak_part *all)
 {
     const size_t n = report->scope_count;
     const struct levers **ranks = mem_alloc(n + 1, sizeof *ranks);
-    for (size_t i = 0; i < n && ranks; i++) {
+    for (int host = 0; host < 2 && ranks; host++) {
         size_t count = 0;
-        for (size_t j = 0; j < n; j++)
-            if (weighs_with(&all[i], &all[j]))
-                ranks[count++] = &all[j].levers;
-        if (weighs_with(&all[i], &all[i]))
-            levers_over_ranks(&all[i].levers, ranks, count);
+        for (size_t i = 0; i < n; i++)
+            if (is_weighed(&all[i], host))
+                ranks[count++] = &all[i].levers;
+        for (size_t i = 0; i < n; i++)
+            if (is_weighed(&all[i], host))
+                levers_over_ranks(&all[i].levers, ranks, count);
     }
     mem_free(ranks);
     return ranks ? 0 : ERR_NOMEM;
