@@ -7,6 +7,7 @@
 #include "human.h"
 #include "ladder.h"
 #include "mem.h"
+#include "query.h"
 
 #define CANDIDATES 16u /* moments of a device that are looked at */
 
@@ -31,6 +32,31 @@ int ladder_stack_see(struct ladder_stack *stack, const struct report_scope *scop
     return 0;
 }
 
+struct presence { /* of a process: its first event, and when it ended; QUERY_NONE: not known */
+    int64_t first_seq, end_ns;
+};
+
+/* Of each scope of the report, in their order; to be freed. */
+static int read_presences(const struct report *report, struct presence **out)
+{
+    struct presence *all = mem_alloc(report->scope_count + 1, sizeof *all);
+    int err = all ? 0 : ERR_NOMEM;
+    for (size_t i = 0; i < report->scope_count && err >= 0; i++)
+        err = query_read(report->db, "SELECT first_seq, end_ns FROM process WHERE id = ?1",
+                         Q_IN(report->scopes[i].process.id),
+                         Q_OUT(Q_OPT(all[i].first_seq), Q_OPT(all[i].end_ns)));
+    *out = all;
+    return err;
+}
+
+/* A process that was killed freed nothing, and has nothing all the same. */
+static bool is_there(const struct presence *presence, const struct ladder_seen *at,
+                     const struct report_scope *scope)
+{
+    bool ended = presence->end_ns != QUERY_NONE && presence->end_ns < at->instant.at_ns;
+    return scope == at->scope || (!ended && presence->first_seq <= at->instant.seq);
+}
+
 /* Of another process nobody wrote down what it had at just that moment: its blocks are counted. */
 static int read_one(const struct report *report, const struct ladder_seen *at,
                     const struct report_scope *scope, struct ladder_facts *facts)
@@ -41,42 +67,48 @@ static int read_one(const struct report *report, const struct ladder_seen *at,
     return ladder_read(report->db, scope->process.id, scope->device, &instant, facts);
 }
 
-/* What all processes of the device had allocated then. */
-static int sum_at(const struct report *report, const struct ladder_seen *at, int64_t *sum)
+struct candidates { /* moments of one device, and what its processes had allocated then */
+    const struct ladder_seen *at[CANDIDATES];
+    int64_t sum[CANDIDATES];
+    size_t count;
+};
+
+/* One process after the other: what is known of it is read once. */
+static int add_scope(const struct report *report, const struct report_scope *scope,
+                     const struct presence *presence, struct candidates *candidates)
 {
     struct ladder_facts facts;
     int err = 0;
-    *sum = 0;
-    for (size_t i = 0; i < report->scope_count && err >= 0; i++) {
-        if (report->scopes[i].device != at->scope->device)
+    for (size_t i = 0; i < candidates->count && err >= 0; i++) {
+        const struct ladder_seen *at = candidates->at[i];
+        if (scope->device != at->scope->device || !is_there(presence, at, scope))
             continue;
-        err = read_one(report, at, &report->scopes[i], &facts);
+        err = read_one(report, at, scope, &facts);
         int64_t allocated = facts.bytes[LADDER_ALLOCATED];
-        *sum += err >= 0 && allocated != LADDER_NONE ? allocated : 0;
+        candidates->sum[i] += err >= 0 && allocated != LADDER_NONE ? allocated : 0;
     }
     return err;
 }
 
 /* The moments of the device that `first` is of; *out NULL: there is but one. */
-static int highest(const struct report *report, const struct ladder_stack *stack, size_t first,
-                   const struct ladder_seen **out)
+static int highest(const struct report *report, const struct presence *presences,
+                   const struct ladder_stack *stack, size_t first, const struct ladder_seen **out)
 {
-    int64_t sum, most = -1;
-    size_t count = 0;
+    struct candidates candidates = {.count = 0};
+    size_t best = 0;
     int err = 0;
-    const struct ladder_seen *best = NULL;
-    for (size_t i = first; i < stack->count && count < CANDIDATES && err >= 0; i++) {
-        const struct ladder_seen *at = &stack->seen[i];
-        if (at->scope->device != stack->seen[first].scope->device)
-            continue;
-        count++;
-        err = sum_at(report, at, &sum);
-        if (sum > most) {
-            most = sum;
-            best = at;
-        }
-    }
-    *out = count > 1 ? best : NULL;
+    for (size_t i = first; i < stack->count && candidates.count < CANDIDATES; i++)
+        if (stack->seen[i].scope->device == stack->seen[first].scope->device)
+            candidates.at[candidates.count++] = &stack->seen[i];
+    *out = NULL;
+    if (candidates.count < 2)
+        return 0;
+    for (size_t i = 0; i < report->scope_count && err >= 0; i++)
+        err = add_scope(report, &report->scopes[i], &presences[i], &candidates);
+    for (size_t i = 1; i < candidates.count; i++)
+        if (candidates.sum[i] > candidates.sum[best])
+            best = i;
+    *out = candidates.at[best];
     return err;
 }
 
@@ -118,10 +150,11 @@ static void add(int64_t *sum, const struct ladder_facts *facts, int64_t *bytes)
     }
 }
 
-static int put_device(struct report *report, const struct ladder_seen *at)
+static int put_device(struct report *report, const struct presence *presences,
+                      const struct ladder_seen *at)
 {
     struct emit *emit = &report->emit;
-    int64_t sum[STEPS] = {0}, bytes[STEPS];
+    int64_t sum[STEPS] = {0};
     char title[192], time[HUMAN_MAX];
     struct ladder_facts facts;
     int err = 0;
@@ -132,10 +165,13 @@ static int put_device(struct report *report, const struct ladder_seen *at)
     EMIT_SECTION(emit, "stack", title, EMIT_ROWS, columns);
     for (size_t i = 0; i < report->scope_count && err >= 0; i++) {
         const struct report_scope *scope = &report->scopes[i];
+        int64_t bytes[STEPS] = {0, LADDER_NONE, LADDER_NONE};
         if (scope->device != at->scope->device)
             continue;
-        err = read_one(report, at, scope, &facts);
-        add(sum, &facts, bytes);
+        if (is_there(&presences[i], at, scope)) {
+            err = read_one(report, at, scope, &facts);
+            add(sum, &facts, bytes);
+        }
         put_row(emit, at, &scope->process, bytes);
     }
     put_row(emit, at, NULL, sum);
@@ -152,15 +188,17 @@ static bool is_first_of_device(const struct ladder_stack *stack, size_t at)
 
 int ladder_stack_put(struct report *report, const struct ladder_stack *stack)
 {
+    struct presence *presences;
     const struct ladder_seen *at = NULL;
-    int err = 0;
+    int err = read_presences(report, &presences);
     for (size_t i = 0; i < stack->count && err >= 0; i++) {
         if (!is_first_of_device(stack, i))
             continue;
-        err = highest(report, stack, i, &at);
+        err = highest(report, presences, stack, i, &at);
         if (err >= 0 && at)
-            err = put_device(report, at);
+            err = put_device(report, presences, at);
     }
+    mem_free(presences);
     return err;
 }
 
