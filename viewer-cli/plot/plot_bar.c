@@ -19,7 +19,7 @@ const char *plot_bar_name(enum purpose purpose)
         [PURPOSE_OPTIMIZER_STATE] = "optimizer state",
         [PURPOSE_BUCKET] = "DDP buckets",
         [PURPOSE_COMMUNICATION] = "communication buffers",
-        [PURPOSE_HELD] = "held outputs",
+        [PURPOSE_HELD] = "held activations",
         [PURPOSE_ACTIVATION] = "activations",
         [PURPOSE_INPUT] = "inputs",
         [PURPOSE_WORKSPACE] = "workspace",
