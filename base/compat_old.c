@@ -2,7 +2,7 @@
  * compat_old.c - one jump for each line of compat.def, so that the command runs on glibc 2.28
  * though it was built, and SQLite was, on a later one.
  *
- * The linker is told to `--wrap` these names: a call of pthread_create in any object, Debian's
+ * The linker gets these names by `--wrap`: a call of pthread_create in any object, Debian's
  * libsqlite3.a included, becomes a call of __wrap_pthread_create, which stands here and jumps to
  * the old version. A jump instead of a C function: no signature to repeat, and dlsym(RTLD_NEXT)
  * still sees its caller. Each has a section of its own; the linker drops those that nobody calls,

@@ -1,5 +1,5 @@
 /*
- * tidemark.h - tell a Tidemark recording what a program does with its memory.
+ * tidemark.h - report to a Tidemark recording what a program does with its memory.
  *
  * Header only: include it and call. The program links nothing, and runs the same where Tidemark was
  * never installed. When it is started by `tidemark record -- program`, the calls reach the
@@ -78,8 +78,8 @@ struct tidemark_block {
     tidemark_site_t site;
     uint32_t has_requested; /* 1: `requested` is known */
     const void *address;
-    uint64_t bytes;     /* as handed out, rounding included */
-    uint64_t requested; /* as asked for */
+    uint64_t bytes;     /* as allocated, rounding included */
+    uint64_t requested; /* before rounding */
 };
 
 /* The table that libtidemark.so hands out; call through the functions below instead. */
@@ -114,7 +114,7 @@ struct tidemark_api {
  * PyTorch's policy, address for address, for programs that have no allocator of their own: on a
  * CUDA device, or on a virtual one, whose addresses have no memory behind them. It is in
  * libtidemark_alloc.so (-ltidemark_alloc), needs no CUDA toolkit, and reports to a recording all
- * that it does: blocks with the size that was asked for, segments, frees that wait, refusals.
+ * that it does: blocks with the size that was requested, segments, frees that wait, refusals.
  * The addresses are the same whether somebody records or not.
  *
  *     struct tidemark_allocator_desc desc = {sizeof desc, TIDEMARK_DEVICE_CUDA};
@@ -133,8 +133,8 @@ struct tidemark_allocator;
 
 enum tidemark_result {
     TIDEMARK_OK = 0,
-    TIDEMARK_NO_MEMORY = 1, /* of the device: refused after all that is cached was given back */
-    TIDEMARK_NOT_FOUND = 2, /* not the address of a living block */
+    TIDEMARK_NO_MEMORY = 1, /* of the device: refused after the whole cache was freed */
+    TIDEMARK_NOT_FOUND = 2, /* not the address of a live block */
     TIDEMARK_BAD_ARGUMENT = 3,
     TIDEMARK_NO_DEVICE = 4, /* no driver, or no such device */
     TIDEMARK_FAILED = 5     /* the driver reports a trouble, or the host is out of memory */
@@ -145,7 +145,7 @@ struct tidemark_allocator_desc {
     int32_t device_kind;  /* TIDEMARK_DEVICE_CUDA or TIDEMARK_DEVICE_VIRTUAL */
     int32_t device_index; /* cuda:0 is 0 */
     uint32_t why_size;
-    uint64_t capacity;  /* of a virtual device, bytes; 0 = as many as are asked for (64 TiB) */
+    uint64_t capacity;  /* of a virtual device, bytes; 0 = as many as are requested (64 TiB) */
     uint64_t limit;     /* bytes that it may take from the device; 0 = no limit */
     const char *config; /* as PYTORCH_CUDA_ALLOC_CONF has it; NULL = the defaults */
     const char *name;   /* of its heaps in a recording; NULL = "tidemark" */
@@ -156,9 +156,9 @@ struct tidemark_allocator_desc {
 struct tidemark_refusal {
     uint32_t size;
     uint32_t unused;
-    uint64_t requested;    /* as asked */
+    uint64_t requested;    /* before rounding */
     uint64_t rounded;      /* as a block */
-    uint64_t segment_size; /* what the device was asked for */
+    uint64_t segment_size; /* as requested of the device */
     uint64_t allocated, reserved;
     uint64_t largest_free; /* the largest cached block that the stream might have had */
     uint64_t device_free;
@@ -185,27 +185,27 @@ struct tidemark_allocator_stats {
     struct tidemark_stat requested_bytes, allocated_bytes, active_bytes, reserved_bytes,
         inactive_split_bytes;
     struct tidemark_stat allocations, active_blocks, segments, inactive_splits;
-    uint64_t retries; /* requests for which the whole cache was given back */
+    uint64_t retries; /* requests for which the whole cache was freed */
     uint64_t refusals;
     uint64_t device_allocs, device_frees;
 };
 
 int tidemark_allocator_new(struct tidemark_allocator **out,
                            const struct tidemark_allocator_desc *desc);
-/* Blocks that still live are given back first. NULL does nothing. */
+/* Live blocks are freed first. NULL does nothing. */
 void tidemark_allocator_delete(struct tidemark_allocator *allocator);
 int tidemark_allocator_malloc(struct tidemark_allocator *allocator,
                               const struct tidemark_request *request, void **address);
 int tidemark_allocator_free(struct tidemark_allocator *allocator, void *address);
 /* The other stream uses the block from now on: what was asked of it must be done before the block
- * can be handed out again. */
+ * can be allocated again. */
 int tidemark_allocator_record_stream(struct tidemark_allocator *allocator, void *address,
                                      uint64_t stream);
 int tidemark_allocator_empty_cache(struct tidemark_allocator *allocator);
 int tidemark_allocator_set_limit(struct tidemark_allocator *allocator, uint64_t bytes);
 /* The string stands for itself: what it does not name, expandable_segments too, is the default. */
 int tidemark_allocator_configure(struct tidemark_allocator *allocator, const char *config);
-/* The bytes of a living block, 0 for any other address. */
+/* The bytes of a live block, 0 for any other address. */
 uint64_t tidemark_allocator_block_size(struct tidemark_allocator *allocator, const void *address);
 int tidemark_allocator_get_stats(struct tidemark_allocator *allocator,
                                  struct tidemark_allocator_stats *stats);
@@ -361,7 +361,7 @@ static inline void tidemark_alloc_at(tidemark_heap_t heap, const void *address, 
     }
 }
 
-/* This very line, asked for once: its number stays the same, in forked children, too. */
+/* This very line, named once: its number stays the same, in forked children, too. */
 #define TIDEMARK_SITE_ONCE()                                                                       \
     __extension__({                                                                                \
         static tidemark_site_t tidemark_here_;                                                     \
@@ -383,9 +383,9 @@ static inline void tidemark_free(tidemark_heap_t heap, const void *address)
         api->block_free(heap, address);
 }
 
-/* Given back while another stream still uses it: the block stays active, and tidemark_idle must
- * follow once the allocator may hand it out again. A block whose free does not wait needs neither.
- * An older library is told of a plain free. */
+/* Freed while another stream still uses it: the block stays active, and tidemark_idle must follow
+ * once the allocator may allocate it again. A block whose free does not wait needs neither. To an
+ * older library a plain free is reported. */
 static inline void tidemark_free_waits(tidemark_heap_t heap, const void *address)
 {
     const struct tidemark_api *api = tidemark_api_2_();
@@ -484,7 +484,7 @@ static inline void tidemark_mark(const char *name, int64_t value)
         api->mark(name, value);
 }
 
-/* The living blocks that begin in this range are a parameter, a gradient, ... called `name`. */
+/* The live blocks that begin in this range are a parameter, a gradient, ... called `name`. */
 static inline void tidemark_tag(tidemark_heap_t heap, const void *address, uint64_t bytes,
                                 enum tidemark_category category, const char *name)
 {

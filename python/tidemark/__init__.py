@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     F = TypeVar("F", bound=Callable[..., Any])
     __version__: str
 
-# What is imported when it is first asked for: a recorded program pays for none of it.
+# What is imported when it is first used: a recorded program pays for none of it.
 _LATER = {
     "open": "_run",
     "Run": "_run",

@@ -1,9 +1,9 @@
 """Executed in a program to which Tidemark was attached (`tidemark attach`), by a thread of its own. The
-`first` time, while the main thread pauses (pyarm.c), it tells `library` what lives already, as far as Python
+`first` time, while the main thread pauses (pyarm.c), it reports to `library` what is live already, as far as Python
 knows it. It leaves `deaf`: whether blocks of the CPU are not reported.
 
 What only autograd holds, in the middle of a step, no object of Python leads to: such blocks of the CPU
-stay unknown, and so does that they go. Blocks of the CPU that go and were told here are seen by the
+stay unknown, and so does that they go. Blocks of the CPU that go and were reported here are seen by the
 library itself. Of CUDA the caching allocator's own list is reported."""
 import ctypes
 import gc

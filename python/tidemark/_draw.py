@@ -161,7 +161,7 @@ def legend(columns: Columns) -> str:
 
 def timeline_svg(rows: Sequence[Row], peak: Row) -> str:
     """The picture of one process on one device: rows of `timeline --bytes-by category`, and the
-    row of its peak."""
+    row of the peak."""
     columns = Columns(rows)
     axes = Axes(columns, peak["allocated"])
     body = [*areas(columns, axes), *grid(axes), *peak_mark(axes, peak)]

@@ -8,8 +8,8 @@ cleared when there are many. Should the program keep a history itself, ours stop
 one.
 
 Entries go out in their order, for the recorder matches them with the hook's events. Where some were
-overwritten, or written between a snapshot and the clearing after it, the recorder is told to begin
-anew, and gets the segments that are there now.
+overwritten, or written between a snapshot and the clearing after it, the recorder begins
+anew, with the segments that are there now.
 """
 import atexit
 import inspect

@@ -72,7 +72,7 @@ def wake():
     from tidemark import _native
 
     if not tidemark._found or tidemark._found[0] is None:
-        # It was asked for while nobody recorded.
+        # It was called while nobody recorded.
         del tidemark._found[:], _done[:]
     if not _done:
         if not is_inside_module(sys.modules["torch"]):

@@ -46,7 +46,7 @@ def place_of(library, tensor):
 
 class Table(object):
     """Values for objects, which are forgotten with them. By identity: an object's own idea of what
-    is equal is not asked for. `gone` is called with the value of an object that died."""
+    is equal does not count. `gone` is called with the value of an object that is gone."""
 
     def __init__(self, gone=None):
         self.entries = {}  # id -> (weak reference, value)

@@ -2,8 +2,8 @@
 by the frames of the thread, and a module that autograd goes back through by its nodes.
 
 A root is a module that was called from outside of any other. It is walked once, and again when a call
-was seen of a module that nobody told of; after walks that found nothing new, more and more seldom. No
-module is kept alive, and each is taken back before its address can be another's.
+was seen of a module that was not reported; after walks that found nothing new, more and more seldom. No
+module is kept for that, and each is taken back before its address can be another's.
 """
 import sys
 import weakref
@@ -167,7 +167,7 @@ class Modules(object):
             return False
         if not self.names.may_tell(" " + path):
             return False
-        # Before it is told: what is told and cannot be taken back would be another's one day.
+        # Before it is reported: what is reported and cannot be taken back would be another's one day.
         self.known.put(module, Known(id(module), path, number))
         self.taken[path] = weakref.ref(own)
         text = path.encode("utf-8", "replace")

@@ -12,7 +12,7 @@ MOST_NAMES = 100000
 class Names(object):
     """Names of parameters and buffers, from every module that was called. `version` counts what
     became known. A name is free again when its owner is gone: programs that copy their model over and
-    over, and let the copies go, have few names in all. Of others MOST_NAMES are told, and no more:
+    over, and let the copies go, have few names in all. Of others MOST_NAMES are reported, and no more:
     each stays in the memory of the recording."""
 
     def __init__(self):

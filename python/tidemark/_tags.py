@@ -1,8 +1,8 @@
 """What memory is for, by address: parameters, gradients, optimizer states, buffers, inputs.
 
 A list is a row of places; each place holds (address, bytes, heap, category, name) and is sent when
-it changed. The recorder applies a list to the blocks that live at the moment when it is told that
-the list holds: at the steps of an optimizer, and at the first forward after one. That is needed
+it changed. The recorder applies a list to the blocks that are live at the moment when it gets word
+that the list holds: at the steps of an optimizer, and at the first forward after one. That is needed
 even where nothing changed, for an unchanged address is not the same block.
 
 The usual case, nothing changed, is decided by one list of addresses compared with the last one.

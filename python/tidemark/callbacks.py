@@ -3,7 +3,7 @@
     Trainer(..., callbacks=[tidemark.callbacks.HFCallback()])
     lightning.Trainer(..., callbacks=[tidemark.callbacks.LightningCallback()])
 
-Where nobody records they do nothing. The classes are made when they are first asked for, for they
+Where nobody records they do nothing. The classes are made when they are first used, for they
 are classes of those libraries.
 """
 from __future__ import annotations

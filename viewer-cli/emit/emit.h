@@ -196,7 +196,7 @@ void emit_note(struct emit *emit, const char *format, ...) __attribute__((format
 void emit_warning(struct emit *emit, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Ends the report and writes it. 0, or ERR_NOMEM if it could not be made; what went wrong with the
- * file itself is to be asked of the file. Frees everything. */
+ * file itself, the file says. Frees everything. */
 int emit_finish(struct emit *emit, FILE *file);
 void emit_drop(struct emit *emit); /* instead: nothing is written */
 

@@ -307,7 +307,7 @@ static void share_out(struct emit *emit)
     }
 }
 
-/* What no line of a text reaches is given back. */
+/* What no line of a text reaches is free again. */
 static void give_back(struct emit *emit)
 {
     for (size_t i = 0; i < emit->column_count; i++) {
