@@ -173,8 +173,8 @@ void report_needs_steps(struct report *report);
 /* Phases of --steps were left out. */
 bool report_lacks_steps(const struct report *report);
 
-/* The report says what lived at this moment: if blocks of that time were left out by `record
- * --keep`, or the driver was not heard then, the last lines say so. 0 or an error. */
+/* The report says what was live at this moment: if blocks of that time were left out by `record
+ * --keep`, or the driver was not observed then, the last lines say so. 0 or an error. */
 int report_sees(struct report *report, int64_t process, int64_t seq);
 /* The first alone; for reports that compare, of each of the two. */
 int report_sees_blocks(struct report *report, int64_t process, int64_t seq);

@@ -1,4 +1,4 @@
-/* What a report notices of its recording: losses, its end, what was thinned out or not heard. */
+/* What a report notices of its recording: losses, its end, what was thinned out or not observed. */
 #include <string.h>
 
 #include "error.h"
@@ -65,7 +65,7 @@ static const char unseen_sql[] =
     "                ',' || s.conf || ',' LIKE '%,backend:cudaMallocAsync,%')"
     " ORDER BY s.process";
 
-/* Of processes of an armed program: what lived as their recording began. */
+/* Of processes of an armed program: what was live as their recording began. */
 static const char middle_sql[] =
     "SELECT process, max(CASE key WHEN 'earlier_blocks' THEN CAST(value AS INTEGER) END) AS blocks,"
     "       max(CASE key WHEN 'earlier_bytes' THEN CAST(value AS INTEGER) END) AS bytes"
@@ -200,7 +200,7 @@ static bool has_driver(const struct report *report, int64_t process)
     return false;
 }
 
-/* Moments that lie in the same gaps are told once. */
+/* Moments that lie in the same gaps are named once. */
 static int hears(struct report *report, int64_t process, int64_t first_seq, int64_t last_seq)
 {
     struct report_warning warning = {.kind = WARNING_UNHEARD, .unheard.process = process};

@@ -19,16 +19,16 @@
 
 enum report_warning_kind {                       /* in the order in which they are printed */
                            WARNING_MISSED,       /* a moment that was asked for was thinned out */
-                           WARNING_MISSED_MORE,  /* and in more processes than are told */
-                           WARNING_UNHEARD,      /* the driver was not heard for a while */
+                           WARNING_MISSED_MORE,  /* and in more processes than are named */
+                           WARNING_UNHEARD,      /* the driver was not observed for a while */
                            WARNING_UNFINISHED,   /* the recording is not finished */
                            WARNING_MIDDLE,       /* it began in the middle of the program */
-                           WARNING_UNSEEN,       /* an allocator that nothing is heard of */
+                           WARNING_UNSEEN,       /* an allocator that reports nothing */
                            WARNING_DAMAGED,      /* blocks are missing */
                            WARNING_REPAIRED,     /* rows of other tables are */
                            WARNING_LOST,         /* events were lost */
-                           WARNING_THINNED_HERE, /* a moment that was looked at: blocks that soon
-                                                    died are not in it */
+                           WARNING_THINNED_HERE, /* a moment that was looked at: blocks that were
+                                                    soon freed are not in it */
                            WARNING_THINNED,      /* of what the report needs all of */
                            WARNING_KINDS
 };
@@ -51,7 +51,7 @@ struct report_warning {
             struct db *db;
             int64_t last_ns; /* what is there reaches so far */
         } unfinished;
-        struct { /* MIDDLE: what lived before, of all processes that are reported on */
+        struct { /* MIDDLE: what was live before, of all processes that are reported on */
             int64_t blocks, bytes;
         } middle;
         struct {                  /* UNSEEN */

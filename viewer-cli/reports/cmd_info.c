@@ -156,7 +156,7 @@ static int put_recording(struct report *report, bool finished, int64_t last_ns)
 struct plain {
     const char *key;
     const char *title;
-    const char *empty;      /* what people are told instead; NULL = the section is left out */
+    const char *empty;      /* what people read instead; NULL = the section is left out */
     const char *unfinished; /* instead of `empty`, of a recording that is not finished */
     const char *sql;
     const struct emit_column *columns;

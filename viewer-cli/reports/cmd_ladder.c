@@ -28,7 +28,7 @@ static void put_people(struct report *report, const struct report_scope *scope,
     ladder_put(&report->emit, scope, ladder, NULL, true);
 }
 
-/* A sample is older than the moment: memory of which nobody told in between is in its gap. */
+/* A sample is older than the moment: memory that no source reported in between is in its gap. */
 static void note_sample(struct emit *emit, const struct report_scope *scope,
                         const struct instant *instant, const struct ladder_facts *facts)
 {

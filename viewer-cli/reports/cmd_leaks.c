@@ -196,7 +196,7 @@ static int put_scope(struct report *report, const struct report_scope *scope,
     return err;
 }
 
-/* What the driver gave and nobody gave back is no block: such a device is not said to be free of
+/* What the driver allocated and nobody freed is no block: such a device is not said to be free of
  * leaks. */
 static int put_scopes(struct report *report, const struct leaks_options *options, bool *any,
                       size_t *driven)

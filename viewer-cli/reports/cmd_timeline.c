@@ -43,7 +43,7 @@ struct drawing {
     struct screen screen;
     bool any;
     bool over;       /* --follow: nothing will be added any more */
-    struct map told; /* --follow: process and device to the time up to which it was told */
+    struct map told; /* --follow: process and device to the time up to which it was printed */
 };
 
 /* ---- the picture ---- */
@@ -176,7 +176,7 @@ static void open_list(struct emit *emit)
         EMIT_SECTION(emit, "timeline", NULL, EMIT_ROWS, view_columns);
 }
 
-/* Rows are told once. The last one of a run that goes on can still change. */
+/* Rows are printed once. The last one of a run that goes on can still change. */
 static int list_row(struct drawing *drawing, const struct report_scope *scope,
                     struct db_stmt *cells, int64_t at_ns, int64_t behind)
 {
@@ -218,7 +218,7 @@ static int list_all(struct drawing *drawing)
     if (report->emit.format != EMIT_TABLE)
         open_list(&report->emit);
     int err = list_curves(drawing);
-    bool whole = !drawing->options->common.follow || drawing->over; /* told once, then */
+    bool whole = !drawing->options->common.follow || drawing->over; /* printed once, then */
     for (size_t i = 0; whole && i < report->scope_count && err == 0; i++)
         err = driven_list_timeline(report, &report->scopes[i], &drawing->any);
     return err;

@@ -326,7 +326,7 @@ static void put_where(const struct fit_part *part, const struct fit_refusal *ref
     put_buf(emit_of(part), &text);
 }
 
-/* What lived before the record and is taken over as it lay is no single request. */
+/* What was live before the record and is taken over as it lay is no single request. */
 static void put_of_request(struct emit *emit, const struct fit_refusal *refusal, uint64_t value)
 {
     emit_known(emit, refusal->why.requested ? (int64_t)value : FIT_NONE);

@@ -67,8 +67,8 @@ static void put_notes(struct emit *emit, const struct report_scope *scope,
                   human_ns(text, ladder->blind_ns));
 }
 
-/* What was not told is known as of the last sample only. It falls below nothing when others give
- * back what the device had in use when it was first looked at. */
+/* What no source reported is known as of the last sample only. It falls below nothing when others
+ * free what the device had in use when it was first observed. */
 static struct ladder_rung untold_rung(const struct ladder *ladder)
 {
     char text[HUMAN_MAX];

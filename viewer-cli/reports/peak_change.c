@@ -36,7 +36,7 @@ void peak_put_scope(const struct peak_part *part)
     emit_text(part->emit, part->scope->device_text);
 }
 
-/* Only where it tells something. */
+/* Only where it says something. */
 static bool keep_phase(const struct peak *peak, const struct peak *before, char **out)
 {
     const char *now = peak->phase_path ? peak->phase_path : "";

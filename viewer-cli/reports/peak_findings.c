@@ -43,7 +43,7 @@ static bool alike(int64_t a, int64_t b)
 /* ---- what need not be there ---- */
 
 /* Buckets that gradients are views into are no second copy: then there are gradients of their own
- * in no step but the first, where they are not born yet. */
+ * in no step but the first, where they are not allocated yet. */
 static void put_buckets(const struct peak_part *part)
 {
     const struct peak *peak = part->peak;
@@ -132,7 +132,7 @@ static bool put_changed(const struct peak_part *part, struct buf *text)
     return any && settled;
 }
 
-/* Of reserved, only a source that shows it can tell. */
+/* Of reserved, where the source shows it. */
 static void put_rise(const struct peak_part *part)
 {
     const struct why *why = &part->change;

@@ -171,7 +171,7 @@ static void put_memory(const struct peak_page *page)
     buf_clear(&highest);
 }
 
-/* ---- what lived ---- */
+/* ---- what was live ---- */
 
 static void put_bar(const struct peak_page *page)
 {

@@ -102,8 +102,8 @@ void peak_put_cause(const struct peak_part *part, const struct holders *holders)
 
 /* 0 or an error; peak_oom_clear in both cases. */
 int peak_oom_read(struct report *report, struct peak_part *part);
-/* What lived when the request was refused that ended the run, in place of the highest point; it is
- * not found where nothing ever lived. */
+/* What was live when the request was refused that ended the run, in place of the highest point; it
+ * is not found where nothing ever was. */
 int peak_oom_read_moment(struct report *report, struct peak_part *part, struct peak *out);
 void peak_oom_clear(struct peak_part *part);
 void peak_put_oom(const struct peak_part *part); /* for people */

@@ -1,6 +1,6 @@
 /*
- * The tables of a peak: where it was, the ladder, and what lived by kind, by phase and by call
- * site.
+ * The tables of a peak: where it was, the ladder, and what was live by kind, by phase and by
+ * call site.
  */
 #include <inttypes.h>
 #include <stdio.h>
