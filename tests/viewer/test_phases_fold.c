@@ -109,9 +109,41 @@ TEST(once_more_stays_as_it_is)
     phases_rows_clear(&all);
 }
 
+/* Ranks: a size that is printed otherwise is another one, and so are a step, a name and a row more.
+ */
+TEST(lists_that_look_alike_say_how_far_apart_they_are)
+{
+    struct phases_rows one = {0}, same = {0}, near = {0}, other = {0}, later = {0}, named = {0};
+    int64_t apart = -1;
+    add_step(&one, 0, 4096 * MIB);
+    add_step(&same, 0, 4096 * MIB);
+    add_step(&near, 0, 4096 * MIB + 1000);
+    add_step(&other, 0, 4200 * MIB);
+    add_step(&later, 1, 4096 * MIB);
+    add(&named, 0, "forward", 4096 * MIB);
+    CHECK(phases_rows_alike(&one, &same, &apart));
+    CHECK_INT(apart, 0);
+    CHECK(phases_rows_alike(&one, &near, &apart));
+    CHECK_INT(apart, 1000);
+    CHECK(phases_rows_alike(&near, &one, &apart));
+    CHECK_INT(apart, 1000);
+    CHECK(!phases_rows_alike(&one, &other, &apart));
+    CHECK(!phases_rows_alike(&one, &later, &apart));
+    CHECK(!phases_rows_alike(&one, &named, &apart));
+    one.rows[1].reserved = 0; /* known of one alone */
+    CHECK(!phases_rows_alike(&one, &same, &apart));
+    phases_rows_clear(&one);
+    phases_rows_clear(&same);
+    phases_rows_clear(&near);
+    phases_rows_clear(&other);
+    phases_rows_clear(&later);
+    phases_rows_clear(&named);
+}
+
 TEST_MAIN(TEST_CASE(batches_of_an_evaluation_are_one_row),
           TEST_CASE(steps_are_folded_from_their_first_row_on),
           TEST_CASE(micro_batches_are_folded_inside_of_a_step),
           TEST_CASE(a_fold_does_not_leave_its_step),
           TEST_CASE(another_size_is_no_repetition_unless_it_prints_alike),
-          TEST_CASE(once_more_stays_as_it_is))
+          TEST_CASE(once_more_stays_as_it_is),
+          TEST_CASE(lists_that_look_alike_say_how_far_apart_they_are))

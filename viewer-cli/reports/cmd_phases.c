@@ -17,6 +17,7 @@
 #include "mem.h"
 #include "phase_kind.h"
 #include "phases_fold.h"
+#include "phases_ranks.h"
 #include "phases_steps.h"
 #include "query.h"
 #include "report.h"
@@ -141,8 +142,8 @@ struct listing {
 };
 
 /*
- * Rows of a recording that goes on: each phase is told once, when it is settled, for then its row
- * stays as it is; what is not settled as the recording ends, in the last look.
+ * Rows of a recording that goes on: each phase is printed once, when it is settled, for then its
+ * row stays as it is; what is not settled as the recording ends, in the last look.
  */
 struct tale {
     bool over;    /* the recording */
@@ -450,8 +451,20 @@ struct look { /* how one look at the database goes */
     struct tale *tale;
     int64_t room; /* rows of each scope; 0 = any number */
     bool any;
-    struct live_look live; /* where there is a number */
+    struct live_look live;     /* where there is a number */
+    struct phases_ranks ranks; /* for people, unless each row is asked for */
 };
+
+static int put_list(struct look *look, struct listing *list)
+{
+    bool ranked = list->fold && list->scope->process.rank != REPORT_ANY;
+    if (ranked && phases_ranks_fold(&look->ranks, list->scope, &list->kept))
+        return 0;
+    int err = put_summary(list);
+    if (err >= 0 && ranked && !phases_ranks_add(&look->ranks, list->scope, &list->kept))
+        err = ERR_NOMEM;
+    return err;
+}
 
 static int put_scope(struct look *look, const struct report_scope *scope)
 {
@@ -478,7 +491,7 @@ static int put_scope(struct look *look, const struct report_scope *scope)
     if (err < 0 && list.kept.count) /* what could be read */
         (void)put_summary(&list);
     if (err >= 0 && list.rows > 0 && !look->tale)
-        err = put_summary(&list);
+        err = put_list(look, &list);
     look->any = look->any || list.rows > 0;
     if (list.broken)
         err = ERR_NOMEM;
@@ -616,6 +629,9 @@ static int run(struct look *look)
     if (err >= 0 && !look->any)
         report_nothing(look->report);
     if (err >= 0)
+        phases_ranks_note(&look->report->emit, &look->ranks);
+    phases_ranks_clear(&look->ranks);
+    if (err >= 0)
         err = report_hears_steps(look->report);
     return report_end(look->report, err);
 }
@@ -635,7 +651,7 @@ static int cmd_phases(const struct command_call *call)
 static const struct option option_table[] = {
     {"all", 'a', OPT_FLAG, offsetof(struct phases_options, all), NULL,
      "also the time between phases without any\nallocation or free, and the ranges of libraries;\n"
-     "each row, also where they repeat",
+     "each row and each rank, also where they repeat",
      NULL, 0},
     {"domain", 0, OPT_TEXT, offsetof(struct phases_options, domain), "NAME",
      "only the ranges of one library, as it names\nitself to NVTX: NCCL", NULL, 0},
@@ -663,7 +679,9 @@ const struct command command_phases = {
         "indented. An evaluation has the step after which it ran. The "
         "time between phases is called 'other'. Where rows repeat with the same sizes, batches of "
         "an "
-        "evaluation or steps, a table has them once, and one row for all the others. Ranges that "
+        "evaluation or steps, a table has them once, and one row for all the others. Ranks whose "
+        "tables look the same have one table, and a line says how far apart their sizes are. "
+        "Ranges that "
         "libraries name by NVTX lie across the "
         "phases and are left out. On a device where no framework had a block, a list of its own "
         "(driver_phases in csv and json) has the memory from CUDA's driver.",

@@ -84,6 +84,31 @@ struct phases_fold phases_fold_at(const struct phases_rows *all, size_t first)
     return best;
 }
 
+/* Of two that look alike: neither is known, or both are. */
+static void widen(int64_t *apart, int64_t a, int64_t b)
+{
+    int64_t between = a == b ? 0 : a > b ? a - b : b - a;
+    *apart = between > *apart ? between : *apart;
+}
+
+bool phases_rows_alike(const struct phases_rows *a, const struct phases_rows *b, int64_t *apart)
+{
+    *apart = 0;
+    if (a->count != b->count)
+        return false;
+    for (size_t i = 0; i < a->count; i++) {
+        const struct phases_row *one = &a->rows[i], *other = &b->rows[i];
+        if (one->step != other->step || !repeats(one, other))
+            return false;
+        widen(apart, one->allocated, other->allocated);
+        widen(apart, one->max_allocated, other->max_allocated);
+        widen(apart, one->reserved, other->reserved);
+        widen(apart, one->max_reserved, other->max_reserved);
+        widen(apart, one->phase_peak, other->phase_peak);
+    }
+    return true;
+}
+
 bool phases_rows_add(struct phases_rows *all, const struct phases_row *row)
 {
     if (!row->name || !MEM_GROW(all->rows, all->cap, all->count + 1)) {

@@ -39,6 +39,10 @@ struct phases_fold phases_fold_at(const struct phases_rows *all, size_t first);
 /* Takes over the texts. False: no memory, and they are freed. */
 bool phases_rows_add(struct phases_rows *all, const struct phases_row *row);
 
+/* Both have the same rows, as people see them, in all but the time; *apart: the most bytes by which
+ * two sizes differ. */
+bool phases_rows_alike(const struct phases_rows *a, const struct phases_rows *b, int64_t *apart);
+
 void phases_rows_clear(struct phases_rows *all);
 
 /* As rows of the section `phases` of a table, and below it how to read a fold. False: no memory. */
