@@ -76,14 +76,14 @@ static struct line *lines_of(const struct modules *modules)
 }
 
 /* What a path says beside that of the one around it; of instances that are apart from others of the
- * same kind ("stages.1.skip" below "stages[0-3]") from their number on. */
+ * same kind ("stages.1.skip" or "stages[0-1].skip" below "stages[0-3]") from their number on. */
 static const char *name_below(const char *path, const char *around)
 {
     size_t same = 0, from = 0;
     while (path[same] && path[same] == around[same])
         same++;
     for (size_t i = 0; i < same; i++)
-        from = path[i] == '.' ? i + 1 : from;
+        from = path[i] == '.' ? i + 1 : path[i] == '[' ? i : from;
     if (!around[same])
         from = same + (path[same] == '.');
     else if (path[same] == '[' || path[same] == '.')
