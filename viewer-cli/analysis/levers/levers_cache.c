@@ -7,6 +7,9 @@
 #include "mem.h"
 #include "query.h"
 
+static const char any_sql[] =
+    "SELECT EXISTS (SELECT 1 FROM string WHERE text LIKE '%/transformers/cache_utils.py') AS any";
+
 /* CROSS JOIN: call stacks are read only if there is such a name. */
 static const char sites_sql[] =
     "SELECT DISTINCT s.site FROM string p CROSS JOIN frame f ON f.file = p.id"
@@ -16,6 +19,10 @@ static const char sites_sql[] =
 int levers_cache_sites(struct db *db, struct levers_cache *out)
 {
     int64_t site;
+    bool any = false;
+    int err = query_once(db, any_sql, Q_OUT(Q_INT(any)));
+    if (err < 0 || !any)
+        return err;
     struct query query = query_ask(db, sites_sql, Q_NOTHING, Q_OUT(Q_INT(site)));
     while (query_next(&query))
         if (!map_put(&out->sites, (uint64_t)site, 1, NULL))

@@ -93,7 +93,7 @@ static int read_inference(struct levers_work *work, struct inference *out)
     if (err >= 0)
         err = living_read(work->db, peak->process, peak->device, peak->living_seq, add_block, out);
     if (err >= 0)
-        err = query_read(work->db, generates_sql, Q_NOTHING, Q_OUT(Q_INT(out->generates)));
+        err = query_once(work->db, generates_sql, Q_OUT(Q_INT(out->generates)));
     if (err >= 0)
         err = query_read(work->db, float32_sql, Q_IN(peak->process), Q_OUT(Q_INT(out->float32)));
     return err < 0 ? err : read_prefill(work, out);

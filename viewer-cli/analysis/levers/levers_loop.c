@@ -13,8 +13,7 @@ static const char loop_sql[] =
 int levers_loop_read(struct db *db, enum levers_loop *out)
 {
     bool trainer = false, lightning = false, manual = false;
-    int err =
-        query_read(db, loop_sql, Q_NOTHING, Q_OUT(Q_INT(trainer), Q_INT(lightning), Q_INT(manual)));
+    int err = query_once(db, loop_sql, Q_OUT(Q_INT(trainer), Q_INT(lightning), Q_INT(manual)));
     *out = trainer     ? LEVERS_HF_TRAINER
            : lightning ? (manual ? LEVERS_LIGHTNING_BY_HAND : LEVERS_LIGHTNING)
                        : LEVERS_OWN_LOOP;
