@@ -8,7 +8,7 @@
 #include "commands.def"
 #undef COMMAND
 
-/* Asked for without a name. */
+/* What `tidemark` alone runs; not in the list of the help. */
 extern const struct command command_recordings;
 
 #define COMMAND(name) &command_##name,

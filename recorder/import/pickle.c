@@ -505,7 +505,7 @@ static int begin(struct pickle *pickle)
     if (head[0] == 0x1f && head[1] == 0x8b)
         return fail(pickle, ERR_NOTOURS, "it is compressed in a way that is not known");
     if (head[0] != 0x80)
-        return fail(pickle, ERR_NOTOURS, "it is none of these: %s", all_formats + 2);
+        return fail(pickle, ERR_NOTOURS, "the file is no %s", all_formats + 2);
     if (head[1] < 2 || head[1] > 5)
         return fail(pickle, ERR_NEWER, "it is a pickle of protocol %u; 2 to 5 can be read",
                     head[1]);

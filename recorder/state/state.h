@@ -97,7 +97,7 @@ struct state_loss {
     uint64_t by_kind[EVENT_KIND_SLOTS];
     uint64_t late;
 };
-/* Stores the fact. After a loss of allocations or frees, a free without allocation or an address
+/* Stores the fact. After a loss of events, a free without allocation or an address
  * handed out twice is expected: it is counted, not noted one by one. */
 void state_lost(struct state_process *process, const struct state_loss *loss);
 /* The same is expected of what comes behind a loss of which the fact is still to be stored. */

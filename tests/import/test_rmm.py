@@ -204,7 +204,7 @@ class Rmm(unittest.TestCase):
         self.assertNotIn("no such file", p.stderr)
         self.assertEqual(p.returncode, 1, p.stderr)
         self.assertIn("1 request was refused", p.stdout + p.stderr)
-        self.assertIn("not known: the recording ended at a refusal", p.stdout)
+        self.assertIn("does not fit", p.stdout)
 
 
 def us_of(text, seed):

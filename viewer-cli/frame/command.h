@@ -42,6 +42,8 @@ enum command_takes {                 /* what its arguments are */
                                        */
 };
 
+enum { COMMAND_EXAMPLES = 12 }; /* at most */
+
 struct command {
     const char *name;
     enum command_group group;
@@ -56,7 +58,7 @@ struct command {
     enum command_takes takes;
     int least, most; /* arguments; most < 0 = any number */
     const char *description;
-    struct command_example examples[12]; /* ends with one without a line */
+    struct command_example examples[COMMAND_EXAMPLES + 1]; /* ends with one without a line */
 };
 
 /* Parses into options, whose first member is the struct that the shared options are for, if there

@@ -171,7 +171,7 @@ static int read_least(struct db *db, const struct oom_place *place, int64_t seq,
     if (err >= 0 && need.smallest != FIT_NONE)
         out->at_least = need.smallest;
     fit_clear(&fit);
-    return err;
+    return err == ERR_NOTFOUND ? 0 : err; /* more than any device has: no replay says how much */
 }
 
 static int read_kernels(struct db *db, struct plan_seen *out)

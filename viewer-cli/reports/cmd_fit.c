@@ -117,9 +117,15 @@ static int judge_refused(struct fit_part *part, const struct alloc_config *asked
 {
     struct fit_ended *ended = &part->ended;
     *answer = FIT_UNKNOWN;
-    if (!ended->is_replayed)
+    if (!ended->oom.shown)
         return 0;
     fit_verdict_clear(out);
+    if (!ended->is_replayed) {
+        *answer = FIT_DOES_NOT;
+        out->fits = false;
+        out->refusal.at_ns = FIT_NONE;
+        return place_refusal(&ended->oom.failures[0], &out->refusal);
+    }
     int err = fit_try(&ended->until, part->report->db, asked, memory, out);
     if (err >= 0 && !out->fits) {
         *answer = FIT_DOES_NOT;

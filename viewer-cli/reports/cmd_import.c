@@ -2,6 +2,7 @@
  * tidemark import: what another tool recorded becomes a recording. All the work is
  * recorder/import's; here are the options, the output file and what is said of it.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -219,6 +220,13 @@ static const struct option option_table[] = {
      "keep the frames of C, C++ and operators in call stacks\nthat have frames of Python", NULL, 0},
     {0},
 };
+
+#define FORMAT(name, plain, about, example, note) +1
+static_assert(0
+#include "formats.def"
+                  <= COMMAND_EXAMPLES,
+              "each format has an example");
+#undef FORMAT
 
 const struct command command_import = {
     .name = "import",

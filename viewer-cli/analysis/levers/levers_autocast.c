@@ -85,9 +85,11 @@ static bool take_piece(struct levers_autocast *all, size_t at)
         return true;
     if (piece == 1)
         return levers_shrink(all, block, block->seq);
+    if (piece != 2)
+        return true;
     const int64_t whole = given->size - levers_slack_of(all->work, &all->dtypes, given);
     const int64_t end = end_of_call(all, at);
-    return piece != 2 || given->end <= end ||
+    return given->end <= end ||
            (levers_extra(&all->edit, whole, block->seq, given->end) &&
             levers_extra(&all->edit, levers_half_of(all->work, given) - whole, end, given->end));
 }

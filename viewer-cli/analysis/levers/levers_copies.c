@@ -170,7 +170,7 @@ bool levers_copy_of_softmax(struct levers_autocast *all, const struct levers_blo
     int64_t end = block->end;
     for (size_t i = behind; i-- > step->older && behind - i <= NEAR;) {
         const struct levers_block *made = &step->blocks[i];
-        if (made->asked != block->asked || made->end + NEAR < block->end ||
+        if (made->asked != block->asked || made->end < block->end - NEAR ||
             !levers_phase_around(&step->phases, LEVERS_BACKWARD, made->seq))
             continue;
         end = all->sure ? end : made->seq + 1;

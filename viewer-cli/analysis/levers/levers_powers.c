@@ -66,7 +66,8 @@ struct behind {
     size_t count, stay;              /* gradients as large from there on; and those that stay */
 };
 
-/* One operation makes a handful: of how many stay it is enough to know whether it is one. */
+/* One operation makes a handful: of how many stay it is enough to know whether it is one. What
+ * stays was made last. */
 static struct behind look_behind(const struct levers_orders *orders,
                                  const struct levers_block *block, const struct levers_block *input)
 {
@@ -76,7 +77,7 @@ static struct behind look_behind(const struct levers_orders *orders,
     const struct levers_alike made = levers_made_alike(
         orders, block, behind.last ? behind.last->end : backward->begin, input->end);
     behind.count = made.count;
-    for (size_t i = 0; i < made.count && i < HANDFUL; i++)
+    for (size_t i = made.count; i-- > 0 && made.count - i <= HANDFUL;)
         behind.stay += orders->step->blocks[made.first[i].block].end > input->end;
     return behind;
 }
