@@ -496,7 +496,7 @@ static int begin(struct pickle *pickle)
     if (!head)
         return pickle->input->error
                    ? truncated(pickle)
-                   : fail(pickle, ERR_NOTOURS, "it is not a pickle: it has hardly any bytes");
+                   : fail(pickle, ERR_NOTOURS, "the file is empty, or has a byte");
     if (head[0] == '{' || head[0] == '[')
         return fail(pickle, ERR_NOTOURS, "it is not a pickle; it looks like JSON");
     if (head[0] == 'P' && head[1] == 'K')

@@ -216,8 +216,8 @@ static void refuses(const char *bytes, size_t count, int err, const char *words)
 
 TEST(what_is_no_snapshot)
 {
-    REFUSES("", ERR_NOTOURS, "hardly any bytes");
-    REFUSES("\x80", ERR_NOTOURS, "hardly any bytes");
+    REFUSES("", ERR_NOTOURS, "is empty");
+    REFUSES("\x80", ERR_NOTOURS, "is empty");
     REFUSES("{\"segments\": []}", ERR_NOTOURS, "JSON");
     REFUSES("PK\3\4", ERR_NOTOURS, "zip archive");
     REFUSES("\x1f\x8b\x08", ERR_NOTOURS, "compressed");

@@ -92,7 +92,7 @@ TEST(spare_columns_go_before_texts_are_stumps)
                                 "a name of thirty    1     2\n"
                                 "letters, about\n"
                                 "\n"
-                                "no room here for: worst\n");
+                                "columns left out: worst\n");
     CHECK_STR(put_spare(35, 2), "name              now  most\n"
                                 "a name of thirty    1     2\n"
                                 "letters, about\n"
@@ -101,13 +101,13 @@ TEST(spare_columns_go_before_texts_are_stumps)
                                 "a name of thirty    1     2\n"
                                 "letters, about\n"
                                 "\n"
-                                "no room here for: worst\n");
+                                "columns left out: worst\n");
     CHECK_STR(put_spare(20, 1), "name            now\n"
                                 "a name of         1\n"
                                 "thirty\n"
                                 "letters, about\n"
                                 "\n"
-                                "no room here for: worst, most\n");
+                                "columns left out: worst, most\n");
 }
 
 TEST(a_number_stays_with_its_unit)

@@ -332,7 +332,7 @@ void emit_table_close(struct emit *emit)
 static void put_spared(struct emit *emit)
 {
     const char *at = buf_string(&emit->spared);
-    for (const char *join = "no room here for: "; *at; join = ", ") {
+    for (const char *join = "columns left out: "; *at; join = ", ") {
         size_t n = strcspn(++at, "\n");
         buf_text(&emit->out, join);
         buf_add(&emit->out, at, n);

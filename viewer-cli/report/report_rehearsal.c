@@ -238,8 +238,8 @@ int report_lead_briefly(struct report *report)
         return err;
     say_brief(&report->emit, &rehearsed, &share, used);
     if (reads) {
-        snprintf(text, sizeof text, "%s value%s not computed (--all)", human_count(count, reads),
-                 reads == 1 ? "" : "s");
+        snprintf(text, sizeof text, "%s size%s or value%s not known (--all says which)",
+                 human_count(count, reads), reads == 1 ? "" : "s", reads == 1 ? "" : "s");
         say(&report->emit, text);
     }
     return say_trials(report, &report->emit, "");
