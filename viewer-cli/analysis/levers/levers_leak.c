@@ -185,8 +185,8 @@ static void put_words(const struct holders *holders, size_t at, struct buf *text
     const struct held *held = &holders->held[at];
     holder_advice(advice, &held->holder, held->purpose, holders->on_host);
     if (!at)
-        buf_text(text, "state = state.detach() for what a step leaves to the next; value.item() "
-                       "for a sum, clear() or deque(maxlen=N) for a list of outputs");
+        buf_text(text, "clear() or deque(maxlen=N) for a list that keeps outputs of a step for the "
+                       "next; state = state.detach() for a state, value.item() for a sum");
     else if (held->holder.kind == HOLDER_GRAPH)
         buf_print(text, "variable %s%s keeps the graphs of earlier steps: %s", held->holder.path,
                   holder_line(line, &held->holder), advice);
