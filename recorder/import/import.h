@@ -53,6 +53,7 @@ struct import_result {
     /* What does not fit together. */
     uint64_t sizes_checked, sizes_differ, misplaced;
     uint64_t frees_lost, frees_unmatched, segments_unmatched;
+    uint64_t misfits; /* facts that the recorder stored of events that do not fit to others */
     uint64_t unknown_actions, odd_blocks, odd_values, unknown_keys, cut_strings;
     bool overflowed;        /* the history was full: older events are not in it */
     uint64_t max_entries;   /* of that history, 0 = not known */

@@ -93,6 +93,9 @@ int writing_open(struct writing *writing, const char *output, struct import_resu
 int writing_finish(struct writing *writing, int64_t run_ns, const char *ended)
 {
     struct batch *batch = state_batch(writing->state);
+    struct state_totals totals;
+    state_totals(writing->state, &totals);
+    writing->result->misfits = totals.anomalies;
     bool put = put_text(batch, "ended", ended) && put_number(batch, "run_ns", run_ns) &&
                put_number(batch, "finished", 1);
     int err = put ? flush(writing, 0, true)

@@ -180,7 +180,7 @@ class Nsys(unittest.TestCase):
         db = self.load()
         self.assertEqual(self.memory(db), [(100, "device", 4096, 512)])
         self.assertIn("25 values were not of the kind expected", self.said)
-        self.assertIn("3 events of a kind not known were left out", self.said)
+        self.assertIn("3 events of a kind not known left out", self.said)
 
     def test_what_is_no_export(self):
         for sql, why in (("CREATE TABLE x(y)", "no export of Nsight Systems"),

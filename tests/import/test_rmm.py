@@ -197,6 +197,12 @@ class Rmm(unittest.TestCase):
             self.assertIn(p.returncode, (0, 3), p.stderr)
             self.assertIn(says, p.stdout + p.stderr)
 
+    def test_what_does_not_fit_is_said(self):
+        self.load(HEADER + "1,10:00:00.000005,allocate,0x100,1024,2\n"
+                  "1,10:00:00.000006,allocate,0x100,256,2\n"
+                  "1,10:00:00.000007,free,0x100,4,2\n").close()
+        self.assertIn("2 events do not fit to what came before", self.said)
+
     def test_a_refused_request_that_no_device_could_hold(self):
         self.load(HEADER + "1,10:00:00.000005,allocate,0x100,256,2\n"
                   "1,10:00:00.000006,allocate failure,(nil),9223372036854775812,0\n").close()

@@ -137,7 +137,9 @@ static void say_trouble(const struct import_result *result)
     say_count(result->sizes_differ, "block is", "blocks are",
               "not as large as the allocator's rules make it: the size at the end was taken");
     say_count(result->odd_blocks, "block", "blocks", "at the end could not be placed");
-    say_count(result->unknown_actions, "event", "events", "of a kind not known were left out");
+    say_count(result->unknown_actions, "event", "events", "of a kind not known left out");
+    say_count(result->misfits, "event does", "events do",
+              "not fit to what came before: see Trouble in tidemark info");
     say_count(result->annotations_skipped, "annotation", "annotations",
               "ended without a beginning, or began too deep");
     say_count(result->odd_values, "value was", "values were", "not of the kind expected");
