@@ -8,7 +8,7 @@ tidemark=$3
 first() {
     rm -f run.db run.db-wal run.db-shm go
     # shellcheck disable=SC2016
-    "$tidemark" record -o run.db "$@" -- sh -c 'until [ -e go ]; do sleep 0.02; done; exec "$0" begin first end' \
+    "$tidemark" record -o run.db "$@" -- sh -c 'echo $$ >pid; until [ -e go ]; do sleep 0.02; done; exec "$0" begin first end' \
         "$story" >first.out 2>first.err &
     recorder=$!
     wait_until is_writing
@@ -18,6 +18,9 @@ is_writing() {
 }
 has_processes() {
     [ "$(ask 'SELECT count(*) FROM process')" -ge "$1" ]
+}
+program_is_gone() {
+    ! kill -0 "$(cat pid)"
 }
 join() {
     "$tidemark" record --join "$@" >out 2>err
@@ -61,6 +64,7 @@ wait_for_recorder
 join run.db -- touch started
 refused "run.db" "one whose recorder was killed"
 touch go
+wait_until program_is_gone # it would wait for a file in a folder that is removed
 echo nothing >other.db
 join other.db -- touch started
 refused "other.db: it is no recording" "no recording"
