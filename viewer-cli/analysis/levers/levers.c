@@ -56,152 +56,6 @@ const char *lever_name(enum lever_kind kind)
     return names[kind];
 }
 
-/* ---- one lever ---- */
-
-static int64_t least(int64_t whole)
-{
-    return whole / 100 > 1 ? whole / 100 : 1;
-}
-
-int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
-               const struct levers_words *words)
-{
-    struct levers *out = work->out;
-    struct buf text = {0};
-    if (!MEM_GROW(out->levers, out->cap, out->count + 1))
-        return ERR_NOMEM;
-    struct lever *lever = &out->levers[out->count++];
-    *lever = (struct lever){.kind = words->kind,
-                            .at_most = words->at_most,
-                            .estimated = words->estimated,
-                            .changes = words->changes,
-                            .elsewhere = words->elsewhere,
-                            .next_step = LEVERS_NONE,
-                            .bytes = bytes,
-                            .reserved = reserved,
-                            .site = words->site};
-    char *name = NULL;
-    int err = site_names(work->db, words->site, &name, &lever->site_text);
-    mem_free(name);
-    buf_text(&text, words->before);
-    lever->name_at = !words->name && lever->site_text ? text.count : 0;
-    if (words->name || lever->site_text)
-        buf_text(&text, words->name ? words->name : lever->site_text);
-    buf_text(&text, words->after ? words->after : "");
-    if (err == 0 && text.broken)
-        err = ERR_NOMEM;
-    if (err == 0 && !(lever->text = mem_copy(buf_string(&text), text.count)))
-        err = ERR_NOMEM;
-    buf_clear(&text);
-    return err;
-}
-
-/* Bytes that are not there any more at that moment. */
-static int64_t alive_at_peak(const struct levers_step *step, const struct levers_edit *edit)
-{
-    int64_t alive = 0;
-    for (size_t i = 0; i < edit->count; i++) {
-        const struct levers_change *change = &edit->changes[i];
-        if (change->how == LEVERS_CUT && change->from <= step->peak && change->to > step->peak &&
-            levers_at_peak(step, &step->blocks[change->block]))
-            alive += step->blocks[change->block].size;
-    }
-    return alive;
-}
-
-/* Step and phase of the highest point that is left; of a refusal there is none. */
-static int find_next(const struct levers_work *work, int64_t at, struct lever *lever)
-{
-    const struct levers_phase *phase = levers_phase_at(&work->step.phases, at);
-    if (!phase || work->step.moment != LEVERS_NEVER)
-        return 0;
-    lever->next_step = phase->step;
-    lever->next_phase = mem_copy(phase->name, strlen(phase->name));
-    return lever->next_phase ? 0 : ERR_NOMEM;
-}
-
-/* PyTorch's allocator does not cut off less than 1 MiB of a segment, and which block keeps such a
- * rest is another with each change: to a hundredth that says nothing of less than a hundred times
- * the rests at the peak, nor of less than 100 MiB. */
-enum { UNCUT = 1 << 20, SURE_OF = 100 };
-
-/* Forward's blocks of one call are of one size, but for such rests. */
-static bool is_call(const struct levers_step *step, const struct levers_block *block)
-{
-    return block->asked >= UNCUT && block->asked == block->size && block->site != GROUP_NONE &&
-           levers_phase_around(&step->phases, LEVERS_FORWARD, block->seq);
-}
-
-static uint64_t call_of(const struct levers_block *block)
-{
-    return (uint64_t)block->site << 32 ^ (uint64_t)block->module;
-}
-
-static int find_calls(const struct levers_step *step, struct map *least)
-{
-    for (size_t i = step->older; i < step->count; i++) {
-        const struct levers_block *block = &step->blocks[i];
-        if (is_call(step, block) && (uint64_t)block->size < map_get(least, call_of(block)) &&
-            !map_put(least, call_of(block), (uint64_t)block->size, NULL))
-            return ERR_NOMEM;
-    }
-    return 0;
-}
-
-static int find_uncut(struct levers_work *work)
-{
-    const struct levers_step *step = &work->step;
-    struct map least = {0};
-    int64_t at_peak = 0;
-    bool any = false;
-    int err = work->on_host ? 0 : find_calls(step, &least);
-    for (size_t i = step->older; i < step->count && err == 0 && !work->on_host; i++) {
-        const struct levers_block *block = &step->blocks[i];
-        if (!is_call(step, block))
-            continue;
-        int64_t rest = block->size - (int64_t)map_get(&least, call_of(block));
-        bool cut = rest == 0 || rest >= UNCUT;
-        any = any || !cut;
-        if (!cut && block->seq <= step->peak && block->end > step->peak)
-            at_peak += rest;
-    }
-    work->uncut = any && at_peak < UNCUT ? UNCUT : at_peak;
-    map_clear(&least);
-    return err;
-}
-
-int levers_try(struct levers_work *work, struct levers_edit *edit, const struct levers_words *words)
-{
-    int64_t highest, bytes, at;
-    work->out->tried += edit->count > 0;
-    int err = levers_highest(&work->step, edit, &highest, &at);
-    if (err < 0)
-        return err;
-    /* What the source counts and never showed is there with the lever too. */
-    int64_t unseen = work->peak->allocated - work->step.highest;
-    if (!words->anew && highest + unseen < work->out->floor)
-        highest = work->out->floor - unseen;
-    bytes = work->step.highest - highest;
-    if (bytes < least(work->out->peak))
-        return 0;
-    if (!MEM_GROW(work->kept, work->kept_cap, work->kept_count + 1))
-        return ERR_NOMEM;
-    int64_t alive = alive_at_peak(&work->step, edit);
-    struct levers_kept *kept = &work->kept[work->kept_count++];
-    *kept = (struct levers_kept){.lever = work->out->count, .edit = *edit};
-    *edit = (struct levers_edit){0};
-    if (words->brief && !(kept->brief = mem_copy(words->brief, strlen(words->brief))))
-        return ERR_NOMEM;
-    err = levers_add(work, bytes, LEVERS_NONE, words);
-    if (err < 0)
-        return err;
-    struct lever *lever = &work->out->levers[work->out->count - 1];
-    lever->alive = alive;
-    lever->estimated =
-        lever->estimated || (work->uncut && !lever->at_most && bytes < SURE_OF * work->uncut);
-    return find_next(work, at, lever);
-}
-
 /* ---- all of them ---- */
 
 /* The highest before the first step. Where a recording began in the middle of a program, that is
@@ -210,17 +64,17 @@ static int read_floor(struct levers_work *work)
 {
     struct category_rules *rules;
     int64_t floor = QUERY_NONE;
-    int err = category_load(work->db, work->peak->process, &rules);
+    int err = category_load(work->seen.db, work->seen.peak->process, &rules);
     if (err == 0 && rules->step_count)
-        err = query_read(
-            work->db,
-            "SELECT max(pd.peak_allocated) AS floor FROM phase ph"
-            "  JOIN phase_device pd ON pd.phase = ph.id"
-            " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step IS NULL"
-            "   AND ph.begin_seq < ?3 AND ph.id <= ?4"
-            "   AND (SELECT origin FROM process WHERE id = ?1) <> 'armed'",
-            Q_IN(work->peak->process, work->peak->device, rules->first_seq, rules->early_id),
-            Q_OUT(Q_OPT(floor)));
+        err = query_read(work->seen.db,
+                         "SELECT max(pd.peak_allocated) AS floor FROM phase ph"
+                         "  JOIN phase_device pd ON pd.phase = ph.id"
+                         " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step IS NULL"
+                         "   AND ph.begin_seq < ?3 AND ph.id <= ?4"
+                         "   AND (SELECT origin FROM process WHERE id = ?1) <> 'armed'",
+                         Q_IN(work->seen.peak->process, work->seen.peak->device, rules->first_seq,
+                              rules->early_id),
+                         Q_OUT(Q_OPT(floor)));
     category_free(rules);
     if (err == 0 && floor != QUERY_NONE)
         work->out->floor = floor;
@@ -229,30 +83,30 @@ static int read_floor(struct levers_work *work)
 
 static int read_step(struct levers_work *work)
 {
-    if (work->peak->step == PEAK_NONE) {
+    if (work->seen.peak->step == PEAK_NONE) {
         work->out->state = LEVERS_NO_STEP;
         return 0;
     }
-    int err = levers_step_read(work->db, work->peak, &work->step);
-    work->out->whole = work->step.whole && work->peak->first_step == INT64_MIN;
+    int err = levers_step_read(work->seen.db, work->seen.peak, &work->seen.step);
+    work->out->whole = work->seen.step.whole && work->seen.peak->first_step == INT64_MIN;
     if (err == ERR_NOTFOUND) {
-        levers_step_clear(&work->step);
+        levers_step_clear(&work->seen.step);
         work->out->state = LEVERS_NO_STEP;
         return 0;
     }
     if (err == ERR_LIMIT) {
-        levers_step_clear(&work->step);
+        levers_step_clear(&work->seen.step);
         work->out->state = LEVERS_TOO_LARGE;
         return 0;
     }
-    work->shards = levers_see_shards(&work->step);
-    return err < 0 ? err : find_uncut(work);
+    work->shards = levers_see_shards(&work->seen.step);
+    return err < 0 ? err : levers_find_uncut(work);
 }
 
 static int read_device(struct levers_work *work)
 {
-    return query_read(work->db, "SELECT kind = 'cpu' AS on_host FROM device WHERE id = ?1",
-                      Q_IN(work->peak->device), Q_OUT(Q_INT(work->on_host)));
+    return query_read(work->seen.db, "SELECT kind = 'cpu' AS on_host FROM device WHERE id = ?1",
+                      Q_IN(work->seen.peak->device), Q_OUT(Q_INT(work->seen.on_host)));
 }
 
 /* Of one of its processes where the helper sent none for this one, which another has forked. */
@@ -263,20 +117,15 @@ static int read_torch(struct levers_work *work)
 {
     const char *version = NULL;
     struct query query =
-        query_ask(work->db, torch_sql, Q_IN(work->peak->process), Q_OUT(Q_TEXT(version)));
+        query_ask(work->seen.db, torch_sql, Q_IN(work->seen.peak->process), Q_OUT(Q_TEXT(version)));
     while (query_next(&query)) {
         char *end;
         long major = strtol(version, &end, 10);
         long minor = *end == '.' ? strtol(end + 1, NULL, 10) : -1;
         if (major > 0 && major < 1000 && minor >= 0 && minor < 100)
-            work->torch = major * 100 + minor;
+            work->seen.torch = major * 100 + minor;
     }
     return query_end(&query);
-}
-
-bool levers_has(const struct levers_work *work, int64_t since)
-{
-    return !work->torch || work->torch >= since;
 }
 
 static int place_of(const struct lever *lever)
@@ -386,7 +235,7 @@ static int tell_apart(struct db *db, struct levers *out)
 
 int levers_read(struct db *db, const struct peak *peak, bool bounded, struct levers *out)
 {
-    struct levers_work work = {.db = db, .peak = peak, .out = out};
+    struct levers_work work = {.seen = {.db = db, .peak = peak}, .out = out};
     *out = (struct levers){.peak = peak->allocated};
     if (!peak->found)
         return 0;
@@ -410,8 +259,8 @@ int levers_read(struct db *db, const struct peak *peak, bool bounded, struct lev
         mem_free(work.kept[i].brief);
     }
     mem_free(work.kept);
-    levers_step_clear(&work.step);
-    map_clear(&work.parameters);
+    levers_step_clear(&work.seen.step);
+    map_clear(&work.seen.parameters);
     map_clear(&work.leaking);
     map_clear(&work.batch_norm);
     levers_cache_clear(&work.cache);
@@ -442,7 +291,7 @@ bool levers_is_valid(const struct levers *levers)
             return false;
         if (!lever->text || lever->bytes > levers->peak || lever->bytes < 0)
             return false;
-        if (lever->bytes < least(levers->peak) && lever->reserved <= 0)
+        if (lever->bytes < levers_least(levers->peak) && lever->reserved <= 0)
             return false;
         if (lever->joined && (lever->changes || lever->kind == LEVER_TOGETHER))
             return false;

@@ -49,7 +49,7 @@ static struct levers_added *added_of(struct levers *out, int64_t asked)
 /* Blocks of less than a hundredth of the peak are left out, so there are a hundred at most. */
 static int gather(struct levers_work *work, const struct levers_phase *backward)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     for (size_t i = step->older; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
         if (!was_added(step, block, backward) || block->size < work->out->peak / 100)
@@ -69,7 +69,7 @@ static int add_like(struct levers_work *work, int64_t site, struct levers_added 
                     struct buf *text)
 {
     char *name = NULL, *shown = NULL;
-    int err = site_names(work->db, site, &name, &shown);
+    int err = site_names(work->seen.db, site, &name, &shown);
     if (shown)
         buf_print(text, "%s%s", added->likes++ ? "; " : "", shown);
     mem_free(name);
@@ -82,7 +82,7 @@ static int add_like(struct levers_work *work, int64_t site, struct levers_added 
 static int find_like(struct levers_work *work, const struct levers_phase *backward,
                      struct levers_added *added)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     int64_t sites[LIKE_MOST];
     size_t count = 0, known;
     struct buf text = {0};
@@ -111,7 +111,7 @@ static int find_like(struct levers_work *work, const struct levers_phase *backwa
 int levers_find_added(struct levers_work *work)
 {
     const struct levers_phase *backward =
-        levers_phase_around(&work->step.phases, LEVERS_BACKWARD, work->step.peak);
+        levers_phase_around(&work->seen.step.phases, LEVERS_BACKWARD, work->seen.step.peak);
     struct levers *out = work->out;
     int err = backward ? gather(work, backward) : 0;
     while (out->added_count &&

@@ -14,7 +14,8 @@
 
 #include "error.h"
 #include "group.h"
-#include "levers_autocast.h"
+#include "levers_copies.h"
+#include "levers_work.h"
 
 /* ---- forward ---- */
 
@@ -23,8 +24,8 @@
 static bool add_entropy(struct levers_autocast *all, const struct levers_block *block,
                         const struct levers_phase *backward)
 {
-    const struct levers_step *step = &all->work->step;
-    const int64_t half = levers_half_of(all->work, block);
+    const struct levers_step *step = &all->seen->step;
+    const int64_t half = levers_half_of(all->seen, block);
     size_t at = levers_first_from(step, backward->begin);
     while (at < step->count && step->blocks[at].asked != block->asked)
         at++;
@@ -42,13 +43,13 @@ static bool add_loss(struct levers_autocast *all, enum levers_op op,
                      const struct levers_block *block)
 {
     const struct levers_phase *backward =
-        levers_phase_after(&all->work->step.phases, LEVERS_BACKWARD, block->seq);
+        levers_phase_after(&all->seen->step.phases, LEVERS_BACKWARD, block->seq);
     const struct levers_block *input = all->flow.input;
     if (!levers_as_large_as_loss(&all->losses, block))
         return !all->sure || !backward || !input || levers_as_large_as_loss(&all->losses, input) ||
                all->flow.flow == LEVERS_FULL ||
                levers_extra(&all->edit, input->size, block->seq, backward->end);
-    if (op == LEVERS_OP_ENTROPY && !all->work->on_host && backward &&
+    if (op == LEVERS_OP_ENTROPY && !all->seen->on_host && backward &&
         (all->flow.flow == LEVERS_HALF || (all->flow.flow == LEVERS_OPEN && !all->sure)))
         return add_entropy(all, block, backward);
     if (all->sure && op == LEVERS_OP_LOSS_CAST && all->flow.forward)
@@ -59,7 +60,7 @@ static bool add_loss(struct levers_autocast *all, enum levers_op op,
 /* The first event behind the call that made a block. */
 static int64_t end_of_call(const struct levers_autocast *all, size_t at)
 {
-    const struct levers_step *step = &all->work->step;
+    const struct levers_step *step = &all->seen->step;
     const struct levers_block *block = &step->blocks[at];
     while (at + 1 < step->count && step->blocks[at + 1].site == block->site &&
            step->blocks[at + 1].module == block->module)
@@ -72,7 +73,7 @@ static int64_t end_of_call(const struct levers_autocast *all, size_t at)
  * all that follows is in float32. */
 static bool take_piece(struct levers_autocast *all, size_t at)
 {
-    const struct levers_block *block = &all->work->step.blocks[at];
+    const struct levers_block *block = &all->seen->step.blocks[at];
     if (!all->flow.input || all->flow.input->site != block->site ||
         all->flow.input->module != block->module) {
         all->call.given = all->flow.input;
@@ -87,18 +88,18 @@ static bool take_piece(struct levers_autocast *all, size_t at)
         return levers_shrink(all, block, block->seq);
     if (piece != 2)
         return true;
-    const int64_t whole = given->size - levers_slack_of(all->work, &all->dtypes, given);
+    const int64_t whole = given->size - levers_slack_of(all->seen, &all->dtypes, given);
     const int64_t end = end_of_call(all, at);
     return given->end <= end ||
            (levers_extra(&all->edit, whole, block->seq, given->end) &&
-            levers_extra(&all->edit, levers_half_of(all->work, given) - whole, end, given->end));
+            levers_extra(&all->edit, levers_half_of(all->seen, given) - whole, end, given->end));
 }
 
 /* Of a convolution: the last one of the call is what it leaves. */
 static bool is_copy(const struct levers_autocast *all, size_t at)
 {
-    const struct levers_block *block = &all->work->step.blocks[at];
-    return block->purpose == PURPOSE_WORKSPACE && at + 1 < all->work->step.count &&
+    const struct levers_block *block = &all->seen->step.blocks[at];
+    return block->purpose == PURPOSE_WORKSPACE && at + 1 < all->seen->step.count &&
            block[1].module == block->module && block[1].site == block->site;
 }
 
@@ -130,7 +131,7 @@ static void begin_forward(struct levers_autocast *all, const struct levers_phase
 
 static bool take_forward(struct levers_autocast *all, size_t at)
 {
-    const struct levers_step *step = &all->work->step;
+    const struct levers_step *step = &all->seen->step;
     const struct levers_block *block = &step->blocks[at];
     const struct levers_phase *forward =
         levers_phase_around(&step->phases, LEVERS_FORWARD, block->seq);
@@ -149,13 +150,13 @@ static bool take_forward(struct levers_autocast *all, size_t at)
         done = levers_copy_of_recurrent(all, block);
     else if (levers_is_loss(op))
         done = add_loss(all, op, block);
-    else if (op == LEVERS_OP_PIECES && !all->work->on_host)
+    else if (op == LEVERS_OP_PIECES && !all->seen->on_host)
         done = take_piece(all, at);
-    else if ((op == LEVERS_OP_NORM || op == LEVERS_OP_UPCASTS) && !all->work->on_host)
+    else if ((op == LEVERS_OP_NORM || op == LEVERS_OP_UPCASTS) && !all->seen->on_host)
         done = levers_copy_of_norm(all, at);
     else if (all->sure && flow == LEVERS_OPEN && levers_flow_may_be_power(&all->flow, op, at))
         done = levers_copy_of_power(all, at);
-    else if (!all->work->on_host && flow == LEVERS_FULL &&
+    else if (!all->seen->on_host && flow == LEVERS_FULL &&
              (op == LEVERS_OP_SOFTMAX || op == LEVERS_OP_ATTENTION))
         return levers_copy_of_softmax(all, block, product) && mark_full(all, op, flow, block) &&
                levers_flow_take(&all->flow, op, flow, at);
@@ -177,15 +178,15 @@ static bool take_forward(struct levers_autocast *all, size_t at)
 
 static bool take_backward(struct levers_autocast *all, size_t at)
 {
-    const struct levers_block *block = &all->work->step.blocks[at];
+    const struct levers_block *block = &all->seen->step.blocks[at];
     bool halved =
         block->module != GROUP_NONE && map_get(&all->halved, (uint64_t)block->module) != MAP_NONE;
-    if (levers_has_partial_sums(all->work, at) || map_get(&all->whole, at) != MAP_NONE)
+    if (levers_has_partial_sums(all->seen, at) || map_get(&all->whole, at) != MAP_NONE)
         return true;
     /* By accident something else may be as large as a parameter. */
     if (block->purpose == PURPOSE_GRADIENT ||
-        (all->sure && levers_is_like_parameter(all->work, block)))
-        return levers_spike(&all->edit, levers_half_of(all->work, block), block->seq + 1);
+        (all->sure && levers_is_like_parameter(all->seen, block)))
+        return levers_spike(&all->edit, levers_half_of(all->seen, block), block->seq + 1);
     if (levers_of_loss(&all->losses, block)) /* the second is that of the softmax */
         return !all->entropy || all->gradients++ != 1 || levers_shrink(all, block, block->seq);
     if (!all->sure && levers_op_of_module(&all->dtypes, block) == LEVERS_OP_CONVOLUTION)
@@ -208,7 +209,7 @@ static bool is_of_step(const struct levers_block *block)
 
 static int change(struct levers_autocast *all, bool sure)
 {
-    const struct levers_step *step = &all->work->step;
+    const struct levers_step *step = &all->seen->step;
     bool done = true;
     all->sure = sure;
     all->flow.forward = NULL;
@@ -218,7 +219,7 @@ static int change(struct levers_autocast *all, bool sure)
         const struct levers_block *block = &step->blocks[i];
         int64_t slack = sure || block->purpose == PURPOSE_OPTIMIZER_STATE
                             ? 0
-                            : levers_slack_of(all->work, &all->dtypes, block);
+                            : levers_slack_of(all->seen, &all->dtypes, block);
         done = !slack || levers_extra(&all->edit, -slack, block->seq, block->end);
         if (!done || i < step->older || !is_of_step(block))
             continue;
@@ -237,14 +238,13 @@ static int figure(struct levers_autocast *all, bool sure, int64_t *bytes)
     int64_t highest = 0;
     int err = change(all, sure);
     if (err >= 0)
-        err = levers_highest(&all->work->step, &all->edit, &highest, NULL);
-    *bytes = all->work->step.highest - highest;
+        err = levers_highest(&all->seen->step, &all->edit, &highest, NULL);
+    *bytes = all->seen->step.highest - highest;
     return err;
 }
 
-static int try_autocast(struct levers_autocast *all)
+static int try_autocast(struct levers_work *work, struct levers_autocast *all)
 {
-    struct levers_work *work = all->work;
     char text[160];
     struct levers_words words = {
         .kind = LEVER_AUTOCAST, .at_most = true, .changes = true, .site = LEVERS_NONE};
@@ -252,7 +252,7 @@ static int try_autocast(struct levers_autocast *all)
     snprintf(text, sizeof text,
              "with torch.autocast('%s', dtype=torch.bfloat16): around forward and loss: outputs of "
              "matrix products and convolutions in 16 bits",
-             work->on_host ? "cpu" : "cuda");
+             work->seen.on_host ? "cpu" : "cuda");
     words.before = levers_in_loop(work->loop, words.kind, text);
     int err = figure(all, true, &least);
     levers_edit_clear(&all->edit);
@@ -266,20 +266,20 @@ static int try_autocast(struct levers_autocast *all)
 
 int levers_autocast(struct levers_work *work)
 {
-    struct levers_autocast all = {.work = work};
+    struct levers_autocast all = {.seen = &work->seen};
     bool plain = false;
-    int err = levers_is_float32(work, &plain);
+    int err = levers_is_float32(&work->seen, &plain);
     if (err < 0 || !plain || work->shards)
         return err;
-    err = levers_dtypes_read(work, &all.dtypes);
+    err = levers_dtypes_read(&work->seen, &all.dtypes);
     if (err >= 0)
-        err = levers_weights_read(work, &all.weights);
+        err = levers_weights_read(&work->seen, &all.weights);
     if (err >= 0)
-        err = levers_flow_read(work, &all.dtypes, &all.weights, &all.flow);
+        err = levers_flow_read(&work->seen, &all.dtypes, &all.weights, &all.flow);
     if (err >= 0)
-        err = levers_losses_read(work, &all.dtypes, levers_is_loss, &all.losses);
+        err = levers_losses_read(&work->seen, &all.dtypes, levers_is_loss, &all.losses);
     if (err >= 0)
-        err = try_autocast(&all);
+        err = try_autocast(work, &all);
     levers_dtypes_clear(&all.dtypes);
     levers_weights_clear(&all.weights);
     levers_flow_clear(&all.flow);

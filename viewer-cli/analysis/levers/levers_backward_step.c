@@ -141,26 +141,26 @@ static bool has_several_optimizers(const struct levers_step *step)
 
 int levers_clips(struct levers_work *work, bool *clips)
 {
-    return query_read(work->db, clips_sql, Q_NOTHING, Q_OUT(Q_INT(*clips)));
+    return query_read(work->seen.db, clips_sql, Q_NOTHING, Q_OUT(Q_INT(*clips)));
 }
 
 int levers_optimizer_in_backward(struct levers_work *work)
 {
     struct levers_words words = {
         .kind = LEVER_OPTIMIZER_IN_BACKWARD,
-        .at_most = !work->on_host, /* a device's optimizer goes through all of them at once */
+        .at_most = !work->seen.on_host, /* a device's optimizer goes through all of them at once */
         .estimated = true,
         .site = LEVERS_NONE,
         .before = "an optimizer for each parameter p, stepped in backward: `def step(p): "
                   "optimizers[p].step(); optimizers[p].zero_grad()`, then "
                   "`p.register_post_accumulate_grad_hook(step)`, without optimizer.step() behind "
                   "it"};
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     struct levers_edit edit = {0};
     bool clips = true, can = true;
     if (!levers_has(work, HOOK_SINCE) || work->loop != LEVERS_OWN_LOOP) /* a trainer calls step() */
         return 0;
-    if (!work->torch)
+    if (!work->seen.torch)
         words.after = " (torch 2.1 or later)";
     int err = levers_clips(work, &clips);
     if (err < 0 || clips || step->cut_short || levers_bytes_of(step, PURPOSE_BUCKET) ||

@@ -111,8 +111,8 @@ int levers_no_cache(struct levers_work *work)
         .site = LEVERS_NONE,
         .before = "model.config.use_cache = False: training needs no cache of keys and values"};
     struct levers_edit edit = {0};
-    int err = read_cache(work->db, &work->step, &work->cache);
-    ENSURE_WHOLE(err < 0 || levers_cache_is_valid(&work->step, &work->cache));
+    int err = read_cache(work->seen.db, &work->seen.step, &work->cache);
+    ENSURE_WHOLE(err < 0 || levers_cache_is_valid(&work->seen.step, &work->cache));
     if (err >= 0)
         err = levers_cache_cut(&work->cache, &edit);
     if (err >= 0 && edit.count)

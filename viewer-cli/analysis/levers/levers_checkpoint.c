@@ -38,7 +38,7 @@ static bool has_backward(const struct levers_step *step)
  * which these are is not known. */
 static int try_no_grad(struct levers_work *work)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     const struct levers_words words = {.kind = LEVER_NO_GRAD,
                                        .at_most = true,
                                        .site = LEVERS_NONE,
@@ -75,14 +75,14 @@ static int make_edit(struct levers_work *work, const struct levers_trial *trial,
 {
     bool uncached = trial->units[0]->of_library;
     const struct levers_recomputing how = {
-        .kept = work->on_host ? RNG_BYTES : 0, .least = least, .casts = &work->casts};
+        .kept = work->seen.on_host ? RNG_BYTES : 0, .least = least, .casts = &work->casts};
     int err = 0;
     if (uncached)
-        levers_cache_swap(&work->step, &work->cache);
+        levers_cache_swap(&work->seen.step, &work->cache);
     for (size_t i = 0; i < trial->count && err >= 0; i++)
-        err = levers_recompute(&work->step, trial->units[i], &how, edit);
+        err = levers_recompute(&work->seen.step, trial->units[i], &how, edit);
     if (uncached) {
-        levers_cache_swap(&work->step, &work->cache);
+        levers_cache_swap(&work->seen.step, &work->cache);
         err = err < 0 ? err : levers_cache_cut(&work->cache, edit);
     }
     return err;
@@ -94,7 +94,7 @@ static int highest_of(struct levers_work *work, const struct levers_trial *trial
     struct levers_edit edit = {0};
     int err = make_edit(work, trial, least, &edit);
     if (err >= 0)
-        err = levers_highest(&work->step, &edit, out, NULL);
+        err = levers_highest(&work->seen.step, &edit, out, NULL);
     levers_edit_clear(&edit);
     return err;
 }
@@ -262,7 +262,7 @@ static bool normalizes(const struct levers_work *work, const struct levers_trial
         for (size_t j = 0; j < trial->units[i]->count; j++) {
             const struct levers_call *call = &trial->units[i]->calls[j];
             for (size_t k = call->first; k <= call->last; k++)
-                if (levers_normalizes(work, &work->step.blocks[k]))
+                if (levers_normalizes(work, &work->seen.step.blocks[k]))
                     return true;
         }
     return false;
@@ -283,7 +283,7 @@ static int try_words(struct levers_work *work, const struct levers_trial *trial,
  * GPU's kernels may have temporaries in between, which a CPU's have not. */
 static bool is_in_backward(const struct levers_work *work, size_t before)
 {
-    if (work->on_host || work->out->count <= before)
+    if (work->seen.on_host || work->out->count <= before)
         return false;
     const char *phase = work->out->levers[work->out->count - 1].next_phase;
     return phase && strcmp(phase, "backward") == 0;
@@ -292,11 +292,11 @@ static bool is_in_backward(const struct levers_work *work, size_t before)
 /* Where it hangs on what computing again meets in backward, the most that it can be. */
 static int add_trial(struct levers_work *work, const struct levers_trial *trial)
 {
-    const int64_t off = work->step.highest - trial->highest;
+    const int64_t off = work->seen.step.highest - trial->highest;
     const bool most = off < work->out->peak / 100 && levers_is_repeated(trial->units[0]);
     struct levers_words words = {.kind = LEVER_CHECKPOINT,
                                  .at_most = most,
-                                 .estimated = is_unsure(&work->step, trial),
+                                 .estimated = is_unsure(&work->seen.step, trial),
                                  .changes = normalizes(work, trial),
                                  .site = LEVERS_NONE};
     struct buf text = {0}, brief = {0};
@@ -382,12 +382,13 @@ static int try_units(struct levers_work *work, const struct levers_units *units)
 int levers_checkpoint(struct levers_work *work)
 {
     bool any;
-    const bool recomputes = work->step.phases.recomputes;
-    if (!has_backward(&work->step))
+    const bool recomputes = work->seen.step.phases.recomputes;
+    if (!has_backward(&work->seen.step))
         return try_no_grad(work);
-    int err = levers_units_read(work->db, &work->step, &work->units);
+    int err = levers_units_read(work->seen.db, &work->seen.step, &work->units);
     if (err >= 0)
-        err = levers_casts_read(work->db, work->peak->process, &work->step, &work->casts);
+        err = levers_casts_read(work->seen.db, work->seen.peak->process, &work->seen.step,
+                                &work->casts);
     any = work->units.count;
     /* Where it is in force, and not known for what, it is for all. */
     if (err >= 0 && any && (!recomputes || work->units.again))

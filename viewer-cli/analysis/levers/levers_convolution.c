@@ -45,7 +45,7 @@ static int read_modules(struct levers_work *work, struct convolutions *out)
 {
     int64_t id, planes;
     struct query query =
-        query_ask(work->db, modules_sql, Q_NOTHING, Q_OUT(Q_INT(id), Q_INT(planes)));
+        query_ask(work->seen.db, modules_sql, Q_NOTHING, Q_OUT(Q_INT(id), Q_INT(planes)));
     while (query_next(&query))
         if (!map_put(&out->modules, (uint64_t)id, planes ? PLANES : OTHER, NULL))
             query_fail(&query, ERR_NOMEM);
@@ -147,9 +147,9 @@ static int try_channels_last(struct levers_work *work, struct convolutions *all)
 static int has_first_step(struct levers_work *work, bool *yes)
 {
     int64_t first = QUERY_NONE;
-    int err = query_read(work->db, "SELECT min(step) AS first FROM phase WHERE process = ?1",
-                         Q_IN(work->peak->process), Q_OUT(Q_OPT(first)));
-    *yes = first == work->step.first;
+    int err = query_read(work->seen.db, "SELECT min(step) AS first FROM phase WHERE process = ?1",
+                         Q_IN(work->seen.peak->process), Q_OUT(Q_OPT(first)));
+    *yes = first == work->seen.step.first;
     return err;
 }
 
@@ -173,9 +173,9 @@ static int try_no_benchmark(struct levers_work *work, struct convolutions *all)
 int levers_convolution(struct levers_work *work)
 {
     struct convolutions all = {0};
-    int err = work->on_host ? 0 : read_modules(work, &all);
-    if (err >= 0 && !work->on_host)
-        err = sort(&work->step, &all);
+    int err = work->seen.on_host ? 0 : read_modules(work, &all);
+    if (err >= 0 && !work->seen.on_host)
+        err = sort(&work->seen.step, &all);
     if (err >= 0)
         err = try_no_benchmark(work, &all);
     if (err >= 0)

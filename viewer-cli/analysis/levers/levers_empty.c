@@ -22,8 +22,8 @@ static int read_moments(struct levers_work *work, int kind, struct moments *out)
 {
     int64_t begin_seq;
     out->count = 0;
-    struct query query =
-        query_ask(work->db, begins_sql, Q_IN(work->peak->process, kind), Q_OUT(Q_INT(begin_seq)));
+    struct query query = query_ask(work->seen.db, begins_sql, Q_IN(work->seen.peak->process, kind),
+                                   Q_OUT(Q_INT(begin_seq)));
     while (query_next(&query)) {
         if (MEM_GROW(out->seqs, out->cap, out->count + 1))
             out->seqs[out->count++] = begin_seq;

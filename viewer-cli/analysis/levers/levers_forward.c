@@ -79,7 +79,7 @@ static struct part *part_of_site(struct levers_work *work, struct parts *parts, 
 {
     char *name = NULL, *shown = NULL;
     struct part *part = NULL;
-    *err = site_names(work->db, site, &name, &shown);
+    *err = site_names(work->seen.db, site, &name, &shown);
     if (*err >= 0 && shown)
         part = part_named(parts, shown, strcspn(shown, " "), err);
     mem_free(name);
@@ -105,7 +105,7 @@ static int add_site(struct levers_work *work, struct parts *parts, const struct 
 
 static int find_phases(struct levers_work *work, struct parts *parts)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     int err = 0;
     for (size_t i = step->older; i < step->count && err >= 0; i++) {
         const struct levers_block *block = &step->blocks[i];
@@ -122,7 +122,7 @@ static int find_phases(struct levers_work *work, struct parts *parts)
 
 static int find_sites(struct levers_work *work, struct parts *parts)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     struct groups sites = {0};
     int err = 0;
     for (size_t i = step->older; i < step->count && err >= 0; i++) {
@@ -163,7 +163,7 @@ static int64_t over(const struct levers_step *step, const struct parts *parts, s
 
 static int try_part(struct levers_work *work, const struct parts *parts, size_t part)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     const struct levers_words words = {.kind = LEVER_CHECKPOINT,
                                        .at_most = true,
                                        .site = parts->parts[part].site,
@@ -224,8 +224,9 @@ static const char rnn_sql[] =
 static int comes_from_rnn(struct levers_work *work, int64_t site, bool *yes)
 {
     bool found = false;
-    int err =
-        site == GROUP_NONE ? 0 : query_read(work->db, rnn_sql, Q_IN(site), Q_OUT(Q_INT(found)));
+    int err = site == GROUP_NONE
+                  ? 0
+                  : query_read(work->seen.db, rnn_sql, Q_IN(site), Q_OUT(Q_INT(found)));
     *yes = found;
     return err;
 }
@@ -285,8 +286,9 @@ static int try_packed(struct levers_work *work, const struct levers_block *like)
         .before = "call flatten_parameters() once: weights are packed anew at each call of "};
     struct levers_edit edit = {0};
     int err = 0;
-    for (size_t i = work->step.older; i < work->step.count && err >= 0; i++)
-        if (work->step.blocks[i].site == like->site && work->step.blocks[i].size == like->size &&
+    for (size_t i = work->seen.step.older; i < work->seen.step.count && err >= 0; i++)
+        if (work->seen.step.blocks[i].site == like->site &&
+            work->seen.step.blocks[i].size == like->size &&
             !levers_cut(&edit, i, INT64_MIN, LEVERS_NEVER))
             err = ERR_NOMEM;
     if (err >= 0)
@@ -298,7 +300,7 @@ static int try_packed(struct levers_work *work, const struct levers_block *like)
 /* Each site and size is tried once, at its first block. */
 int levers_flatten(struct levers_work *work)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     struct groups weights = {0}, tried = {0};
     int64_t all, least = work->out->peak / 100;
     int err = weigh(step, &weights, &all);

@@ -158,9 +158,9 @@ static int try_unit(struct levers_work *work, const struct levers_unit *unit, bo
     size_t saved = 0;
     int err = 0;
     for (size_t i = 0; i < unit->count && err >= 0; i++)
-        err = cut_call(&work->step, &unit->calls[i], &edit, &saved);
+        err = cut_call(&work->seen.step, &unit->calls[i], &edit, &saved);
     if (err >= 0)
-        err = cut_gradients(&work->step, unit, &edit);
+        err = cut_gradients(&work->seen.step, unit, &edit);
     buf_print(&text, "%s in each %s%s%s%s, where %zu tensors are saved%s",
               by_tanh ? "torch.nn.functional.gelu(x, approximate='tanh')"
                       : "torch.nn.functional.gelu(x), with approximate='tanh' if it is by tanh,",
@@ -182,9 +182,9 @@ static int try_unit(struct levers_work *work, const struct levers_unit *unit, bo
 
 int levers_fused_operation(struct levers_work *work)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     struct levers_scalars scalars = {0};
-    int err = work->units.count ? levers_scalars_read(work, &scalars) : 0;
+    int err = work->units.count ? levers_scalars_read(&work->seen, &scalars) : 0;
     for (size_t i = 0; i < work->units.count && err >= 0; i++) {
         const struct levers_unit *unit = &work->units.units[i];
         const bool by_tanh =

@@ -30,11 +30,11 @@ struct renewal {
 static int read_backward_of(struct levers_work *work, int64_t seq, int64_t *begin, int64_t *end)
 {
     *begin = *end = -1;
-    return query_read(work->db,
+    return query_read(work->seen.db,
                       "SELECT begin_seq AS \"begin\", coalesce(end_seq, begin_seq) AS \"end\""
                       " FROM phase WHERE process = ?1 AND kind = 'backward' AND begin_seq <= ?2"
                       " ORDER BY begin_seq DESC LIMIT 1",
-                      Q_IN(work->peak->process, seq), Q_OUT(Q_INT(*begin), Q_INT(*end)));
+                      Q_IN(work->seen.peak->process, seq), Q_OUT(Q_INT(*begin), Q_INT(*end)));
 }
 
 static int load_then(struct levers_work *work, struct renewal *renewal, int64_t seq)
@@ -44,8 +44,8 @@ static int load_then(struct levers_work *work, struct renewal *renewal, int64_t 
     levers_births_clear(&renewal->then);
     int err = read_backward_of(work, seq, &renewal->then_begin, &renewal->then_end);
     if (err >= 0)
-        err = levers_births_read(work->db, work->peak, renewal->then_begin, renewal->then_end,
-                                 &renewal->then);
+        err = levers_births_read(work->seen.db, work->seen.peak, renewal->then_begin,
+                                 renewal->then_end, &renewal->then);
     return err;
 }
 
@@ -56,7 +56,8 @@ static int load_now(struct levers_work *work, struct renewal *renewal,
         return 0;
     levers_births_clear(&renewal->now);
     renewal->now_begin = backward->begin;
-    return levers_births_read(work->db, work->peak, backward->begin, backward->end, &renewal->now);
+    return levers_births_read(work->seen.db, work->seen.peak, backward->begin, backward->end,
+                              &renewal->now);
 }
 
 /* The place of the block that would be the gradient, or SIZE_MAX. */
@@ -79,7 +80,7 @@ static size_t find_new(const struct levers_step *step, const struct renewal *ren
 static int renew_once(struct levers_work *work, struct renewal *renewal, size_t at, int64_t gone,
                       struct levers_edit *edit)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     const struct levers_phase *backward = levers_phase_after(&step->phases, LEVERS_BACKWARD, gone);
     const struct levers_phase *next = levers_phase_after(&step->phases, LEVERS_ZERO_GRAD, gone);
     while (next && backward && next->begin < backward->begin)
@@ -111,7 +112,7 @@ static int64_t first_zero(const struct levers_step *step, const struct levers_bl
 static int renew(struct levers_work *work, struct renewal *renewal, size_t at,
                  struct levers_edit *edit)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     const struct levers_block *block = &step->blocks[at];
     int64_t gone = first_zero(step, block);
     int err = gone != LEVERS_NEVER ? load_then(work, renewal, block->seq) : 0;
@@ -145,7 +146,7 @@ int levers_gradients_to_none(struct levers_work *work)
                                  .site = LEVERS_NONE,
                                  .before = "set gradients to None instead of zeroing them: "
                                            "zero_grad(set_to_none=True)"};
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     struct levers_edit edit = {0};
     struct renewal renewal = {.then_begin = -1, .then_end = -2, .now_begin = -1};
     int err = 0;
@@ -227,10 +228,10 @@ int levers_zero_grad_earlier(struct levers_work *work)
         .site = LEVERS_NONE,
         .before =
             "call optimizer.zero_grad() right after optimizer.step(), before the next forward"};
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     struct levers_edit edit = {0};
     struct map zeroed = {0};
-    if (levers_micro_batches(step, work->peak->step) == 1)
+    if (levers_micro_batches(step, work->seen.peak->step) == 1)
         words.before = levers_in_loop(work->loop, words.kind, words.before);
     int err = find_zeroed(step, &zeroed);
     for (size_t i = 0; i < step->count && err >= 0; i++)
@@ -248,7 +249,7 @@ int levers_zero_grad_earlier(struct levers_work *work)
 
 int levers_bucket_view(struct levers_work *work)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     int64_t gradients = levers_bytes_of(step, PURPOSE_GRADIENT);
     int64_t buckets = levers_bytes_of(step, PURPOSE_BUCKET);
     char bytes[HUMAN_MAX], text[HUMAN_MAX + 128];

@@ -72,7 +72,7 @@ int levers_retain_graph(struct levers_work *work)
         .site = LEVERS_NONE,
         .before = "loss.backward() without retain_graph=True: most of what forward saved is still "
                   "live after backward"};
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     struct levers_edit edit = {0};
     bool retained = false;
     int err = retains(step, &retained);

@@ -42,19 +42,19 @@ static bool unless_it_casts(struct half *half, bool likely)
 /* Of what a step computes. */
 static bool computed_halves(struct half *half, const struct levers_block *block)
 {
-    const struct levers_step *step = &half->work->step;
+    const struct levers_step *step = &half->work->seen.step;
     if (levers_computes(&step->phases, block->seq)) {
         enum levers_op op = levers_op_made(&half->dtypes, block);
         if (op == LEVERS_OP_UNKNOWN)
-            return unless_it_casts(half,
-                                   levers_is_plain(half->work, &half->dtypes, &half->plain, block));
+            return unless_it_casts(
+                half, levers_is_plain(&half->work->seen, &half->dtypes, &half->plain, block));
         return op != LEVERS_OP_LOSS_CAST && op != LEVERS_OP_MATH;
     }
     if (!levers_phase_around(&step->phases, LEVERS_BACKWARD, block->seq))
         return !half->sure;
     if (levers_of_loss(&half->losses, block))
         return false;
-    return levers_is_like_parameter(half->work, block) ||
+    return levers_is_like_parameter(&half->work->seen, block) ||
            levers_op_of_module(&half->dtypes, block) != LEVERS_OP_UNKNOWN ||
            unless_it_casts(half, levers_is_of_plain(&half->plain, block));
 }
@@ -64,7 +64,7 @@ enum { NEAR = 8 };
 
 static bool is_second(const struct half *half, size_t at)
 {
-    const struct levers_step *step = &half->work->step;
+    const struct levers_step *step = &half->work->seen.step;
     const struct levers_block *block = &step->blocks[at];
     for (size_t i = at; i-- > step->older && at - i <= NEAR;) {
         const struct levers_block *before = &step->blocks[i];
@@ -81,9 +81,9 @@ static bool is_second(const struct half *half, size_t at)
  * convolutions, and of a GPU's fused attention. */
 static bool may_go(const struct half *half, size_t at)
 {
-    const struct levers_step *step = &half->work->step;
+    const struct levers_step *step = &half->work->seen.step;
     const struct levers_block *block = &step->blocks[at];
-    if (!half->sure && !half->work->on_host && block->purpose == PURPOSE_ACTIVATION &&
+    if (!half->sure && !half->work->seen.on_host && block->purpose == PURPOSE_ACTIVATION &&
         levers_computes(&step->phases, block->seq) &&
         levers_op_made(&half->dtypes, block) == LEVERS_OP_ATTENTION && is_second(half, at))
         return true;
@@ -94,13 +94,13 @@ static bool may_go(const struct half *half, size_t at)
                at + 1 < step->count && block[1].site == block->site &&
                block[1].module == block->module;
     return levers_phase_around(&step->phases, LEVERS_BACKWARD, block->seq) &&
-           !levers_is_like_parameter(half->work, block) &&
+           !levers_is_like_parameter(&half->work->seen, block) &&
            levers_op_of_module(&half->dtypes, block) == LEVERS_OP_CONVOLUTION;
 }
 
 static bool halves(struct half *half, size_t at)
 {
-    const struct levers_step *step = &half->work->step;
+    const struct levers_step *step = &half->work->seen.step;
     const struct levers_block *block = &step->blocks[at];
     switch (block->purpose) {
     case PURPOSE_GATHERED:
@@ -121,7 +121,7 @@ static bool halves(struct half *half, size_t at)
     default:
         if (at < step->older && !levers_computes(&step->phases, block->seq))
             return block->tagged && !half->sure; /* buffers of the model, and what else there is */
-        if (levers_has_partial_sums(half->work, at))
+        if (levers_has_partial_sums(&half->work->seen, at))
             return false;
         return (!half->mixed && levers_is_temporary(step, block)) || computed_halves(half, block);
     }
@@ -132,7 +132,7 @@ static bool halves(struct half *half, size_t at)
 static bool add_loss(struct half *half, const struct levers_block *block)
 {
     const struct levers_phase *forward =
-        levers_phase_around(&half->work->step.phases, LEVERS_FORWARD, block->seq);
+        levers_phase_around(&half->work->seen.step.phases, LEVERS_FORWARD, block->seq);
     if (half->sure && forward)
         return levers_extra(&half->edit, block->size, block->seq, forward->end);
     return levers_spike(&half->edit, block->size, block->seq + 1);
@@ -141,12 +141,13 @@ static bool add_loss(struct half *half, const struct levers_block *block)
 /* A norm that casts: its input is saved in float32, for which it was saved as it was. */
 static bool add_norm(struct half *half, const struct levers_block *block)
 {
-    return levers_extra(&half->edit, levers_half_of(half->work, block), block->seq, block->end);
+    return levers_extra(&half->edit, levers_half_of(&half->work->seen, block), block->seq,
+                        block->end);
 }
 
 static bool add_casts(struct half *half, size_t at)
 {
-    const struct levers_step *step = &half->work->step;
+    const struct levers_step *step = &half->work->seen.step;
     const struct levers_block *block = &step->blocks[at];
     const struct levers_block *before = at > step->older ? block - 1 : NULL;
     if (!levers_computes(&step->phases, block->seq))
@@ -164,7 +165,7 @@ static bool add_casts(struct half *half, size_t at)
 
 static int change(struct half *half, bool sure)
 {
-    const struct levers_step *step = &half->work->step;
+    const struct levers_step *step = &half->work->seen.step;
     half->sure = sure;
     /* Rests of segments, of blocks of which it is not known what was asked for, as many again. */
     if (!sure && !levers_extra(&half->edit, -half->work->uncut, step->begin, LEVERS_NEVER))
@@ -173,10 +174,10 @@ static int change(struct half *half, bool sure)
         const struct levers_block *block = &step->blocks[i];
         int64_t gone = may_go(half, i) ? block->size
                        : halves(half, i)
-                           ? levers_half_of_computed(half->work, &half->dtypes, block, sure)
+                           ? levers_half_of_computed(&half->work->seen, &half->dtypes, block, sure)
                            : 0;
         if (!sure && !may_go(half, i))
-            gone += levers_slack_of(half->work, &half->dtypes, block);
+            gone += levers_slack_of(&half->work->seen, &half->dtypes, block);
         if ((gone && !levers_extra(&half->edit, -gone, block->seq, block->end)) ||
             !add_casts(half, i))
             return ERR_NOMEM;
@@ -190,8 +191,8 @@ static int find_least(struct half *half, int64_t *bytes)
     int64_t highest = 0;
     int err = change(half, true);
     if (err >= 0)
-        err = levers_highest(&half->work->step, &half->edit, &highest, NULL);
-    *bytes = half->work->step.highest - highest;
+        err = levers_highest(&half->work->seen.step, &half->edit, &highest, NULL);
+    *bytes = half->work->seen.step.highest - highest;
     levers_edit_clear(&half->edit);
     return err;
 }
@@ -204,10 +205,11 @@ static int try_half(struct half *half, struct levers_words *words)
     if (err >= 0)
         err = change(half, false);
     if (err >= 0)
-        err = levers_highest(&work->step, &half->edit, &highest, NULL);
-    int64_t most = work->step.highest - highest;
+        err = levers_highest(&work->seen.step, &half->edit, &highest, NULL);
+    int64_t most = work->seen.step.highest - highest;
     /* A GPU's allocator may leave more at the end of a block of another size than of this one. */
-    words->at_most = half->mixed || !work->on_host || half->likely || most - least > most / 100;
+    words->at_most =
+        half->mixed || !work->seen.on_host || half->likely || most - least > most / 100;
     if (err >= 0 && least >= most / 2)
         err = levers_try(work, &half->edit, words);
     levers_edit_clear(&half->edit);
@@ -242,16 +244,16 @@ int levers_half_precision(struct levers_work *work)
 {
     struct half half = {.work = work};
     bool plain = false;
-    int err = levers_is_float32(work, &plain);
+    int err = levers_is_float32(&work->seen, &plain);
     if (err < 0 || !plain)
         return err;
     err = levers_has_reduced_states(work, &half.small_states);
     if (err >= 0)
-        err = levers_dtypes_read(work, &half.dtypes);
+        err = levers_dtypes_read(&work->seen, &half.dtypes);
     if (err >= 0)
-        err = levers_plain_read(work, &half.dtypes, &half.plain);
+        err = levers_plain_read(&work->seen, &half.dtypes, &half.plain);
     if (err >= 0)
-        err = levers_losses_read(work, &half.dtypes, is_cast, &half.losses);
+        err = levers_losses_read(&work->seen, &half.dtypes, is_cast, &half.losses);
     if (err >= 0)
         err = try_whole(&half);
     if (err >= 0)

@@ -55,7 +55,7 @@ static bool is_of(const struct levers_step *step, const struct variable *variabl
 static int let_go(struct levers_work *work, const struct variable *variable, bool late,
                   struct levers_edit *edit)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     for (size_t i = 0; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
         if (!is_of(step, variable, block))
@@ -82,7 +82,7 @@ static int let_go(struct levers_work *work, const struct variable *variable, boo
 /* What autograd keeps of the cache, it keeps. */
 static int find_needs(struct levers_work *work, struct variable *variable)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     int err = 0;
     for (size_t i = 0; i < step->count && err >= 0; i++) {
         const struct levers_block *block = &step->blocks[i];
@@ -110,11 +110,11 @@ static int try_held(struct levers_work *work, const struct variable *variable,
     if (err >= 0 && variable->unknown)
         err = let_go(work, variable, true, &late);
     if (err >= 0 && variable->unknown)
-        err = levers_highest(&work->step, &early, &with_early, NULL);
+        err = levers_highest(&work->seen.step, &early, &with_early, NULL);
     if (err >= 0 && variable->unknown) {
-        err = levers_highest(&work->step, &late, &with_late, NULL);
+        err = levers_highest(&work->seen.step, &late, &with_late, NULL);
         words->at_most =
-            err >= 0 && with_late - with_early > (work->step.highest - with_early) / 100;
+            err >= 0 && with_late - with_early > (work->seen.step.highest - with_early) / 100;
     }
     if (err >= 0)
         err = levers_try(work, &early, words);
@@ -166,7 +166,7 @@ static int64_t module_of(const struct levers_step *step, int64_t site)
 /* All that is known of it is that it goes before backward is over. */
 static bool is_only_known_later(const struct levers_work *work, int64_t site)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     for (size_t i = step->older; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
         const struct levers_phase *backward =
@@ -183,16 +183,16 @@ static int try_variable(struct levers_work *work, int64_t site, struct map *take
 {
     struct variable variable = {.site = site};
     char after[96], *name = NULL;
-    int err = find_ends(&work->step, &variable);
+    int err = find_ends(&work->seen.step, &variable);
     if (err >= 0)
         err = find_needs(work, &variable);
     if (err >= 0)
-        err = levers_output_name(work->db, site, module_of(&work->step, site), &name);
+        err = levers_output_name(work->seen.db, site, module_of(&work->seen.step, site), &name);
     bool sure = map_get(&variable.needs, (uint64_t)site) == LEVERS_NEED_SURE &&
                 is_only_known_later(work, site);
     snprintf(after, sizeof after, "%s%s%s",
              sure ? " after loss.backward()" : " before loss.backward()",
-             work->step.cut_short && !sure ? ", as it did in the step before" : "",
+             work->seen.step.cut_short && !sure ? ", as it did in the step before" : "",
              variable.others ? ", and all that the variable holds" : "");
     struct levers_words words = {.kind = LEVER_HELD,
                                  .site = site,
@@ -201,10 +201,10 @@ static int try_variable(struct levers_work *work, int64_t site, struct map *take
                                  .after = after};
     if (err >= 0)
         err = try_held(work, &variable, &words);
-    for (size_t i = 0; i < work->step.count && err >= 0; i++)
-        if (is_of(&work->step, &variable, &work->step.blocks[i]) &&
-            work->step.blocks[i].end != LEVERS_NEVER &&
-            !map_put(taken, moment_of(&work->step, &work->step.blocks[i]), 1, NULL))
+    for (size_t i = 0; i < work->seen.step.count && err >= 0; i++)
+        if (is_of(&work->seen.step, &variable, &work->seen.step.blocks[i]) &&
+            work->seen.step.blocks[i].end != LEVERS_NEVER &&
+            !map_put(taken, moment_of(&work->seen.step, &work->seen.step.blocks[i]), 1, NULL))
             err = ERR_NOMEM;
     map_clear(&variable.ends);
     map_clear(&variable.needs);
@@ -270,8 +270,8 @@ static int find_held(struct levers_work *work)
     int err = levers_group_sites(work, is_held, &sites);
     for (size_t i = 0; i < sites.count && err >= 0; i++) {
         int64_t site = sites.groups[i].id;
-        if (comes_again(&work->step, site) && !is_named(work, site) &&
-            !is_taken(&work->step, &taken, site))
+        if (comes_again(&work->seen.step, site) && !is_named(work, site) &&
+            !is_taken(&work->seen.step, &taken, site))
             err = try_variable(work, site, &taken);
     }
     groups_clear(&sites);
@@ -282,9 +282,9 @@ static int find_held(struct levers_work *work)
 int levers_held(struct levers_work *work)
 {
     struct once once = {0};
-    int err = set_aside(&work->step, &once);
+    int err = set_aside(&work->seen.step, &once);
     if (err >= 0)
         err = find_held(work);
-    put_back(&work->step, &once);
+    put_back(&work->seen.step, &once);
     return err;
 }

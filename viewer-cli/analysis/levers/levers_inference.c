@@ -50,7 +50,7 @@ static int read_forwards(struct levers_work *work, struct inference *out)
 {
     int64_t id = 0;
     bool keeps = false;
-    struct query query = query_ask(work->db, forwards_sql, Q_IN(work->peak->process),
+    struct query query = query_ask(work->seen.db, forwards_sql, Q_IN(work->seen.peak->process),
                                    Q_OUT(Q_INT(id), Q_INT(keeps)));
     while (query_next(&query))
         if (!map_put(&out->forwards, (uint64_t)id, keeps ? KEEPS : NO_GRAD, NULL))
@@ -79,30 +79,33 @@ static bool add_block(void *self, const struct living_block *block)
 static int read_prefill(struct levers_work *work, struct inference *out)
 {
     struct growth growth;
-    int err = growth_read(work->db, work->peak->process, work->peak->device, &growth);
+    int err =
+        growth_read(work->seen.db, work->seen.peak->process, work->seen.peak->device, &growth);
     out->prefill = err >= 0 && growth.sequence.prefill;
     return err;
 }
 
 static int read_inference(struct levers_work *work, struct inference *out)
 {
-    const struct peak *peak = work->peak;
+    const struct peak *peak = work->seen.peak;
     int err = read_forwards(work, out);
     if (err >= 0)
-        err = levers_cache_sites(work->db, &out->cache);
+        err = levers_cache_sites(work->seen.db, &out->cache);
     if (err >= 0)
-        err = living_read(work->db, peak->process, peak->device, peak->living_seq, add_block, out);
+        err = living_read(work->seen.db, peak->process, peak->device, peak->living_seq, add_block,
+                          out);
     if (err >= 0)
-        err = query_once(work->db, generates_sql, Q_OUT(Q_INT(out->generates)));
+        err = query_once(work->seen.db, generates_sql, Q_OUT(Q_INT(out->generates)));
     if (err >= 0)
-        err = query_read(work->db, float32_sql, Q_IN(peak->process), Q_OUT(Q_INT(out->float32)));
+        err =
+            query_read(work->seen.db, float32_sql, Q_IN(peak->process), Q_OUT(Q_INT(out->float32)));
     return err < 0 ? err : read_prefill(work, out);
 }
 
 static int add(struct levers_work *work, int64_t bytes, const struct levers_words *words)
 {
     work->out->tried++;
-    return bytes > 0 && bytes >= work->peak->allocated / 100
+    return bytes > 0 && bytes >= work->seen.peak->allocated / 100
                ? levers_add(work, bytes, LEVERS_NONE, words)
                : 0;
 }
@@ -123,7 +126,7 @@ static int add_half_batch(struct levers_work *work, const struct inference *infe
 {
     char bytes[HUMAN_MAX];
     struct buf text = {0};
-    bool cached = inference->cached >= work->peak->allocated / 100;
+    bool cached = inference->cached >= work->seen.peak->allocated / 100;
     buf_print(&text, "half as many rows %s",
               inference->generates ? "in a call of model.generate()" : "in a call of the model");
     if (cached)
@@ -143,7 +146,7 @@ static int add_half_batch(struct levers_work *work, const struct inference *infe
 static int add_half_precision(struct levers_work *work, const struct inference *inference)
 {
     const int64_t whole = inference->parameters + inference->rows;
-    const bool others = work->peak->allocated - whole > work->peak->allocated / 10;
+    const bool others = work->seen.peak->allocated - whole > work->seen.peak->allocated / 10;
     char less[HUMAN_MAX];
     struct buf text = {0};
     buf_print(&text, "load the model in 16 bits, dtype=torch.bfloat16: its parameters take %s less",
@@ -154,8 +157,8 @@ static int add_half_precision(struct levers_work *work, const struct inference *
                                        .changes = true,
                                        .site = LEVERS_NONE,
                                        .before = buf_string(&text)};
-    int err =
-        text.broken ? ERR_NOMEM : add(work, (others ? work->peak->allocated : whole) / 2, &words);
+    int err = text.broken ? ERR_NOMEM
+                          : add(work, (others ? work->seen.peak->allocated : whole) / 2, &words);
     buf_clear(&text);
     return err;
 }
@@ -164,7 +167,8 @@ int levers_inference(struct levers_work *work)
 {
     struct inference inference = {0};
     bool trains = false, calls;
-    int err = query_read(work->db, trains_sql, Q_IN(work->peak->process), Q_OUT(Q_INT(trains)));
+    int err =
+        query_read(work->seen.db, trains_sql, Q_IN(work->seen.peak->process), Q_OUT(Q_INT(trains)));
     if (err >= 0 && !trains)
         err = read_inference(work, &inference);
     calls = err >= 0 && !trains && inference.forwards.count > 0;
@@ -175,7 +179,7 @@ int levers_inference(struct levers_work *work)
     if (calls && err >= 0 && !work->out->count)
         err = add_half_batch(work, &inference);
     if (calls && err >= 0 && inference.float32 &&
-        inference.parameters / 2 >= work->peak->allocated / 100)
+        inference.parameters / 2 >= work->seen.peak->allocated / 100)
         err = add_half_precision(work, &inference);
     map_clear(&inference.forwards);
     levers_cache_clear(&inference.cache);

@@ -75,7 +75,7 @@ bool levers_leaks(const struct levers_work *work, int64_t site)
 
 bool levers_outlives(const struct levers_work *work, const struct levers_block *block)
 {
-    const struct levers_phases *phases = &work->step.phases;
+    const struct levers_phases *phases = &work->seen.step.phases;
     const struct levers_phase *own = levers_phase_after(phases, LEVERS_BACKWARD, block->seq);
     const struct levers_phase *next =
         own ? levers_phase_after(phases, LEVERS_BACKWARD, own->begin) : NULL;
@@ -86,8 +86,9 @@ bool levers_outlives(const struct levers_work *work, const struct levers_block *
         return block->end > next->end;
     if (own)
         return leaks && block->end > own->end;
-    const struct levers_phase *phase = phase_of(&work->step, block);
-    return leaks && phase && phase->step < work->step.step && levers_at_peak(&work->step, block);
+    const struct levers_phase *phase = phase_of(&work->seen.step, block);
+    return leaks && phase && phase->step < work->seen.step.step &&
+           levers_at_peak(&work->seen.step, block);
 }
 
 /* ---- who holds them ---- */
@@ -128,7 +129,8 @@ static int find_holders(const struct levers_work *work, struct holders *out)
     const struct leak_options usual = {INT64_MIN, INT64_MAX, LEAK_KEEP, LEAK_WARM_UP, 0};
     struct leaks leaks;
     out->count = 1;
-    int err = leaks_read(work->db, work->peak->process, work->peak->device, &usual, &leaks);
+    int err = leaks_read(work->seen.db, work->seen.peak->process, work->seen.peak->device, &usual,
+                         &leaks);
     for (size_t i = 0; i < leaks.count && err >= 0; i++)
         if (levers_leaks(work, leaks.sites[i].site) && !add_holder(out, &leaks.sites[i]))
             err = ERR_NOMEM;
@@ -163,7 +165,7 @@ static bool goes_with(const struct holders *holders, size_t at, int64_t site)
 static int cut(const struct levers_work *work, const struct holders *holders, size_t at,
                struct levers_edit *edit)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     for (size_t i = step->older; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
         const struct levers_phase *phase = phase_of(step, block);
@@ -229,7 +231,7 @@ int levers_leak(struct levers_work *work)
 {
     struct map last = {0};
     struct holders holders = {0};
-    int err = find_sites(&work->step, &work->leaking, &last);
+    int err = find_sites(&work->seen.step, &work->leaking, &last);
     map_clear(&last);
     if (err >= 0 && any_leaks(work))
         err = find_holders(work, &holders);

@@ -6,6 +6,7 @@
  * sum is a third tensor; all further ones are added to it in place.
  */
 #include "error.h"
+#include "levers_names.h"
 #include "levers_work.h"
 #include "mem.h"
 #include "query.h"
@@ -37,12 +38,12 @@ struct logits {
 
 static int see_loss(struct levers_work *work, size_t at, struct logits *out)
 {
-    const struct levers_block *block = &work->step.blocks[at];
+    const struct levers_block *block = &work->seen.step.blocks[at];
     char *name = NULL, *shown = NULL;
-    int err = site_names(work->db, block->site, &name, &shown);
+    int err = site_names(work->seen.db, block->site, &name, &shown);
     if (err < 0 || !name || !is_of_loss(name)) {
         /* nothing of the loss */
-    } else if (!levers_computes(&work->step.phases, block->seq)) {
+    } else if (!levers_computes(&work->seen.step.phases, block->seq)) {
         out->again = true;
     } else if (block->asked > out->asked) {
         out->asked = block->asked;
@@ -55,7 +56,7 @@ static int see_loss(struct levers_work *work, size_t at, struct logits *out)
 
 static int find_logits(struct levers_work *work, struct logits *out)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     struct map seen = {0};
     int err = 0;
     *out = (struct logits){0};
@@ -106,15 +107,16 @@ static int find_refused(struct levers_work *work, int64_t *asked)
 {
     int64_t refused = 0, site = GROUP_NONE;
     char *name = NULL, *shown = NULL;
-    if (!work->peak->refused)
+    if (!work->seen.peak->refused)
         return 0;
-    int err = query_read(work->db,
-                         "SELECT asked AS refused, site FROM oom"
-                         " WHERE seq = ?1 AND process = ?2 AND device = ?3 AND site IS NOT NULL",
-                         Q_IN(work->peak->seq, work->peak->process, work->peak->device),
-                         Q_OUT(Q_INT(refused), Q_OPT(site)));
+    int err =
+        query_read(work->seen.db,
+                   "SELECT asked AS refused, site FROM oom"
+                   " WHERE seq = ?1 AND process = ?2 AND device = ?3 AND site IS NOT NULL",
+                   Q_IN(work->seen.peak->seq, work->seen.peak->process, work->seen.peak->device),
+                   Q_OUT(Q_INT(refused), Q_OPT(site)));
     if (err >= 0 && site != GROUP_NONE)
-        err = site_names(work->db, site, &name, &shown);
+        err = site_names(work->seen.db, site, &name, &shown);
     if (err >= 0 && name && is_of_loss(name) && refused > *asked)
         *asked = refused;
     mem_free(name);
@@ -128,7 +130,7 @@ static int find_refused(struct levers_work *work, int64_t *asked)
 static bool is_near(const struct levers_work *work, const struct levers_block *block, int64_t asked)
 {
     int64_t over = block->size - asked, most = ROUNDED - 1;
-    if (!work->on_host && asked >= UNCUT)
+    if (!work->seen.on_host && asked >= UNCUT)
         most = UNCUT < asked / CHUNKS ? UNCUT : asked / CHUNKS;
     return block->asked == asked || (block->asked == block->size && over >= -most && over <= most);
 }
@@ -161,10 +163,10 @@ struct head { /* in one backward */
 static const struct levers_block *weight_gradient(const struct levers_work *work,
                                                   const struct head *head, bool halves)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     for (size_t i = levers_first_from(step, head->last->seq + 1);
          i < step->count && step->blocks[i].seq < head->last->end; i++)
-        if (map_get(&work->parameters, (uint64_t)(step->blocks[i].asked * (halves ? 2 : 1))) !=
+        if (map_get(&work->seen.parameters, (uint64_t)(step->blocks[i].asked * (halves ? 2 : 1))) !=
             MAP_NONE)
             return &step->blocks[i];
     return NULL;
@@ -183,8 +185,8 @@ static bool add_weight(const struct levers_work *work, const struct head *head, 
 static bool cut_block(const struct levers_work *work, size_t at, struct head *head, bool halves,
                       struct levers_edit *edit)
 {
-    const struct levers_block *block = &work->step.blocks[at];
-    const struct levers_phases *phases = &work->step.phases;
+    const struct levers_block *block = &work->seen.step.blocks[at];
+    const struct levers_phases *phases = &work->seen.step.phases;
     const struct levers_phase *backward = levers_phase_around(phases, LEVERS_BACKWARD, block->seq);
     bool done = true;
     if (!backward && !levers_computes(phases, block->seq))
@@ -195,7 +197,7 @@ static bool cut_block(const struct levers_work *work, size_t at, struct head *he
     }
     if (backward)
         head->last = block;
-    return done && shrink(&work->step, at, edit);
+    return done && shrink(&work->seen.step, at, edit);
 }
 
 int levers_chunked_loss(struct levers_work *work)
@@ -209,7 +211,7 @@ int levers_chunked_loss(struct levers_work *work)
                   "sum(checkpoint(lambda h, y: cross_entropy(head(h).float(), y, "
                   "reduction='sum'), h, y, use_reentrant=False) for h, y in "
                   "zip(hidden.chunk(8), labels.chunk(8))) / (labels != -100).sum()"};
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     struct levers_edit edit = {0};
     struct head head = {0};
     struct logits logits;

@@ -16,7 +16,7 @@ static const char batch_norm_sql[] =
 int levers_batch_norm(struct levers_work *work)
 {
     int64_t site;
-    struct query query = query_ask(work->db, batch_norm_sql, Q_NOTHING, Q_OUT(Q_INT(site)));
+    struct query query = query_ask(work->seen.db, batch_norm_sql, Q_NOTHING, Q_OUT(Q_INT(site)));
     while (query_next(&query))
         if (!map_put(&work->batch_norm, (uint64_t)site, 1, NULL))
             query_fail(&query, ERR_NOMEM);
@@ -60,12 +60,12 @@ static bool add_frozen(void *self, const struct living_block *block)
 
 static int read_frozen(struct levers_work *work)
 {
-    const struct peak *peak = work->peak;
+    const struct peak *peak = work->seen.peak;
     struct frozen frozen = {0};
-    int err = read_frozen_tags(work->db, &frozen.tags);
+    int err = read_frozen_tags(work->seen.db, &frozen.tags);
     if (err >= 0 && frozen.tags.count)
-        err = living_read(work->db, peak->process, peak->device, work->step.peak, add_frozen,
-                          &frozen);
+        err = living_read(work->seen.db, peak->process, peak->device, work->seen.step.peak,
+                          add_frozen, &frozen);
     work->out->frozen = frozen.bytes;
     map_clear(&frozen.tags);
     return err;
@@ -80,14 +80,14 @@ static bool is_sized_as_parameter(const struct levers_block *block)
 /* And the sizes of parameters, with how many there are of each at the peak. */
 int levers_frozen(struct levers_work *work)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     for (size_t i = 0; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
         if (!is_sized_as_parameter(block))
             continue;
-        uint64_t before = map_get(&work->parameters, (uint64_t)block->asked);
+        uint64_t before = map_get(&work->seen.parameters, (uint64_t)block->asked);
         uint64_t count = (before == MAP_NONE ? 0 : before) + levers_at_peak(step, block);
-        if (!map_put(&work->parameters, (uint64_t)block->asked, count, NULL))
+        if (!map_put(&work->seen.parameters, (uint64_t)block->asked, count, NULL))
             return ERR_NOMEM;
     }
     return read_frozen(work);

@@ -2,6 +2,7 @@
 #include "levers_needs.h"
 
 #include "error.h"
+#include "levers_names.h"
 #include "mem.h"
 
 /* Of these autograd saves the output. */
@@ -50,7 +51,7 @@ static int ask_name(struct levers_work *work, int64_t site, bool (*is)(const cha
                     bool *yes)
 {
     char *name = NULL, *shown = NULL;
-    int err = site_names(work->db, site, &name, &shown);
+    int err = site_names(work->seen.db, site, &name, &shown);
     *yes = err >= 0 && name && is(name);
     mem_free(name);
     mem_free(shown);
@@ -59,7 +60,7 @@ static int ask_name(struct levers_work *work, int64_t site, bool (*is)(const cha
 
 int levers_find_need(struct levers_work *work, int64_t site, enum levers_need *need)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     const struct levers_block *held = NULL;
     bool saved = false, spared = false;
     for (size_t i = step->older; i < step->count; i++)

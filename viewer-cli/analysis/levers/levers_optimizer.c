@@ -28,7 +28,7 @@ static int can_be_fused(struct levers_work *work, struct map *known, int64_t sit
     *yes = before == 1;
     if (site == GROUP_NONE || before != MAP_NONE)
         return 0;
-    int err = query_read(work->db, made_sql, Q_IN(site), Q_OUT(Q_INT(made)));
+    int err = query_read(work->seen.db, made_sql, Q_IN(site), Q_OUT(Q_INT(made)));
     *yes = made;
     if (err >= 0 && !map_put(known, (uint64_t)site, made, NULL))
         err = ERR_NOMEM;
@@ -52,16 +52,16 @@ int levers_fused_optimizer(struct levers_work *work)
         .kind = LEVER_FUSED_OPTIMIZER,
         .site = LEVERS_NONE,
         .before = "make the optimizer with fused=True: its step needs no temporaries then"};
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     struct levers_edit edit = {0};
     struct map known = {0};
     bool named = false;
-    if (work->on_host && !levers_has(work, FUSED_ON_HOST))
+    if (work->seen.on_host && !levers_has(work, FUSED_ON_HOST))
         return 0;
-    int err = query_read(work->db, any_sql, Q_NOTHING, Q_OUT(Q_INT(named)));
+    int err = query_read(work->seen.db, any_sql, Q_NOTHING, Q_OUT(Q_INT(named)));
     if (err < 0 || !named)
         return err;
-    if (work->on_host && !work->torch)
+    if (work->seen.on_host && !work->seen.torch)
         words.after = " (on the CPU: torch 2.4 or later)";
     for (size_t i = step->older; i < step->count && err >= 0; i++) {
         bool yes = false;

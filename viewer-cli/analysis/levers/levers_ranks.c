@@ -25,10 +25,10 @@ struct shares {
 static int read_rank(struct levers_work *work, struct shares *shares)
 {
     int64_t ranks = 1, rank = -1; /* that the program has */
-    int err = query_read(work->db,
+    int err = query_read(work->seen.db,
                          "SELECT coalesce(world_size, 1) AS ranks, coalesce(rank, -1) AS rank"
                          "  FROM process WHERE id = ?",
-                         Q_IN(work->peak->process), Q_OUT(Q_INT(ranks), Q_INT(rank)));
+                         Q_IN(work->seen.peak->process), Q_OUT(Q_INT(ranks), Q_INT(rank)));
     shares->alone = ranks < 2;
     shares->ranks = ranks < 2 ? RANKS_DEFAULT : ranks > RANKS_MOST ? RANKS_MOST : ranks;
     shares->rank = ranks < 2 || rank >= shares->ranks ? -1 : rank;
@@ -193,7 +193,7 @@ static int share_out(const struct levers_step *step, const struct shares *shares
 static int is_shared_out(struct levers_work *work, bool *yes)
 {
     *yes = false;
-    int err = query_read(work->db,
+    int err = query_read(work->seen.db,
                          "SELECT EXISTS (SELECT 1 FROM string"
                          " WHERE text LIKE 'ZeroRedundancyOptimizer.%') AS yes",
                          Q_NOTHING, Q_OUT(Q_INT(*yes)));
@@ -207,8 +207,8 @@ static int is_in_optimizer(const struct levers_work *work, const struct levers_e
                            bool *yes)
 {
     int64_t highest, at;
-    int err = levers_highest(&work->step, edit, &highest, &at);
-    *yes = err >= 0 && levers_phase_around(&work->step.phases, LEVERS_OPTIMIZER, at);
+    int err = levers_highest(&work->seen.step, edit, &highest, &at);
+    *yes = err >= 0 && levers_phase_around(&work->seen.step.phases, LEVERS_OPTIMIZER, at);
     return err;
 }
 
@@ -224,7 +224,7 @@ static int try_dealing(struct levers_work *work, struct shares *shares)
              "torch.distributed.optim.ZeroRedundancyOptimizer(model.parameters(), "
              "optimizer_class=...)",
              (int)shares->ranks);
-    int err = share_out(&work->step, shares, &edit);
+    int err = share_out(&work->seen.step, shares, &edit);
     if (err >= 0)
         err = is_in_optimizer(work, &edit, &words.at_most);
     if (err >= 0 && edit.count)
@@ -242,9 +242,9 @@ int levers_ranks(struct levers_work *work)
         return err;
     err = read_rank(work, &shares);
     if (err >= 0)
-        err = deal_parameters(&work->step, &shares);
+        err = deal_parameters(&work->seen.step, &shares);
     if (err >= 0)
-        err = read_at_once(work->db, &shares.at_once);
+        err = read_at_once(work->seen.db, &shares.at_once);
     if (err >= 0 && shares.all)
         err = try_dealing(work, &shares);
     map_clear(&shares.at_once);

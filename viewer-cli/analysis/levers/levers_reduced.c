@@ -87,10 +87,10 @@ static int read_tagged(struct levers_work *work, enum purpose purpose, int64_t l
                        int (*take)(void *self, const char *name, int64_t bytes), void *self)
 {
     int err = 0;
-    for (size_t i = 0; i < work->step.count && err >= 0; i++) {
-        const struct levers_block *block = &work->step.blocks[i];
+    for (size_t i = 0; i < work->seen.step.count && err >= 0; i++) {
+        const struct levers_block *block = &work->seen.step.blocks[i];
         if (block->tagged && block->purpose == purpose && block->size >= least)
-            err = with_name(work->db, block, take, self);
+            err = with_name(work->seen.db, block, take, self);
     }
     return err;
 }
@@ -111,9 +111,9 @@ static bool are_small(const struct levers_step *step)
 static int is_of_library(struct levers_work *work, bool *yes)
 {
     bool torchao = false, bitsandbytes = false;
-    int err =
-        query_read(work->db, libraries_sql, Q_NOTHING, Q_OUT(Q_INT(torchao), Q_INT(bitsandbytes)));
-    *yes = torchao || (bitsandbytes && are_small(&work->step));
+    int err = query_read(work->seen.db, libraries_sql, Q_NOTHING,
+                         Q_OUT(Q_INT(torchao), Q_INT(bitsandbytes)));
+    *yes = torchao || (bitsandbytes && are_small(&work->seen.step));
     return err;
 }
 

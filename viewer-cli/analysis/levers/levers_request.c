@@ -26,15 +26,15 @@ static const struct levers_phase *call_around(const struct levers_step *step, in
 /* The last birth before its end was its successor's. */
 static bool is_replaced(const struct levers_work *work, const struct levers_block *block)
 {
-    size_t next = levers_first_from(&work->step, block->end);
-    return next > 0 && &work->step.blocks[next - 1] != block &&
-           is_cached(work, &work->step.blocks[next - 1]);
+    size_t next = levers_first_from(&work->seen.step, block->end);
+    return next > 0 && &work->seen.step.blocks[next - 1] != block &&
+           is_cached(work, &work->seen.step.blocks[next - 1]);
 }
 
 /* Where the next request's first call begins; LEVERS_NEVER: it goes before that. */
 static int64_t next_request(const struct levers_work *work, const struct levers_block *block)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     const struct levers_phase *own = call_around(step, block->seq);
     if (!own || own->end == LEVERS_NEVER || block->end == LEVERS_NEVER || is_replaced(work, block))
         return LEVERS_NEVER;
@@ -50,7 +50,7 @@ static int64_t next_request(const struct levers_work *work, const struct levers_
 /* Moments at which such blocks go, to where they could. */
 static int find_moments(const struct levers_work *work, struct map *moments)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     for (size_t i = 0; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
         int64_t from = is_cached(work, block) ? next_request(work, block) : LEVERS_NEVER;
@@ -87,7 +87,7 @@ static int try_requests(struct levers_work *work)
     struct levers_edit edit = {0};
     int err = find_moments(work, &moments);
     if (err >= 0)
-        err = let_go(&work->step, &moments, &edit);
+        err = let_go(&work->seen.step, &moments, &edit);
     if (err >= 0 && edit.count)
         err = levers_try(work, &edit, &words);
     levers_edit_clear(&edit);
@@ -97,14 +97,14 @@ static int try_requests(struct levers_work *work)
 
 int levers_requests(struct levers_work *work)
 {
-    if (work->out->state != LEVERS_NO_STEP || work->peak->step != PEAK_NONE)
+    if (work->out->state != LEVERS_NO_STEP || work->seen.peak->step != PEAK_NONE)
         return 0;
-    int err = levers_cache_sites(work->db, &work->cache);
+    int err = levers_cache_sites(work->seen.db, &work->cache);
     if (err < 0 || !work->cache.sites.count)
         return err;
-    err = levers_step_read_run(work->db, work->peak, &work->step);
+    err = levers_step_read_run(work->seen.db, work->seen.peak, &work->seen.step);
     if (err >= 0)
         return try_requests(work);
-    levers_step_clear(&work->step);
+    levers_step_clear(&work->seen.step);
     return err == ERR_LIMIT || err == ERR_NOTFOUND ? 0 : err;
 }

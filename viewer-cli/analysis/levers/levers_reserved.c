@@ -219,7 +219,7 @@ int levers_reserved(struct levers_work *work, struct fit *fit)
     int64_t now = INT64_MAX;
     if (!work->kept_count)
         return 0;
-    int err = redo_begin(&redo, &fit->trace, &work->step);
+    int err = redo_begin(&redo, &fit->trace, &work->seen.step);
     if (err >= 0)
         err = reserved_with(&redo, fit, &nothing, &now);
     for (size_t i = 0; i < work->kept_count && err >= 0 && now != INT64_MAX; i++) {

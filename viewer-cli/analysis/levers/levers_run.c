@@ -22,27 +22,28 @@
 static int is_evaluation(const struct levers_work *work, bool *is)
 {
     *is = false;
-    return query_read(work->db,
-                      "SELECT CASE WHEN ?3 IS NULL THEN kind IN ('forward_no_grad', 'eval')"
-                      " WHEN kind <> 'eval' THEN 0"
-                      " ELSE 2 * (SELECT count(DISTINCT step) FROM phase"
-                      "            WHERE process = ?1 AND kind = 'eval')"
-                      "  < (SELECT count(DISTINCT step) FROM phase WHERE process = ?1)"
-                      " END AS \"is\" FROM phase WHERE process = ?1"
-                      " AND kind IN ('forward', 'forward_no_grad', 'eval', 'backward')"
-                      " AND begin_seq <= ?2 ORDER BY begin_seq DESC LIMIT 1",
-                      Q_IN(work->peak->process, work->peak->seq, query_opt(work->peak->step)),
-                      Q_OUT(Q_INT(*is)));
+    return query_read(
+        work->seen.db,
+        "SELECT CASE WHEN ?3 IS NULL THEN kind IN ('forward_no_grad', 'eval')"
+        " WHEN kind <> 'eval' THEN 0"
+        " ELSE 2 * (SELECT count(DISTINCT step) FROM phase"
+        "            WHERE process = ?1 AND kind = 'eval')"
+        "  < (SELECT count(DISTINCT step) FROM phase WHERE process = ?1)"
+        " END AS \"is\" FROM phase WHERE process = ?1"
+        " AND kind IN ('forward', 'forward_no_grad', 'eval', 'backward')"
+        " AND begin_seq <= ?2 ORDER BY begin_seq DESC LIMIT 1",
+        Q_IN(work->seen.peak->process, work->seen.peak->seq, query_opt(work->seen.peak->step)),
+        Q_OUT(Q_INT(*is)));
 }
 
 /* The highest of the steps that have ended, behind an evaluation of all, else of the later ones;
  * *found needs one with a step behind it, or the program's end: half a step says nothing. */
 static int read_steps(struct levers_work *work, bool evaluation, int64_t *first, struct peak *steps)
 {
-    const struct peak *peak = work->peak;
+    const struct peak *peak = work->seen.peak;
     struct category_rules *rules;
     int64_t last = INT64_MIN;
-    int err = category_load(work->db, peak->process, &rules);
+    int err = category_load(work->seen.db, peak->process, &rules);
     *first = LEVERS_NONE;
     for (size_t i = 0; err == 0 && i < rules->step_count; i++) {
         const struct category_bounds *step = &rules->steps[i];
@@ -56,8 +57,8 @@ static int read_steps(struct levers_work *work, bool evaluation, int64_t *first,
         return err;
     if (!evaluation && peak->step != PEAK_NONE && peak->step != *first)
         return 0; /* it is one of the later steps' own */
-    return peak_find(work->db, work->peak->process, work->peak->device, *first + !evaluation, last,
-                     steps);
+    return peak_find(work->seen.db, work->seen.peak->process, work->seen.peak->device,
+                     *first + !evaluation, last, steps);
 }
 
 /* What the training needs: without evaluations inside of steps, and without what one leaves behind,
@@ -66,13 +67,14 @@ static int leave_out_evaluations(struct levers_work *work, int64_t first, struct
 {
     int64_t most = 0, seq = 0;
     int err = query_first(
-        work->db,
+        work->seen.db,
         "SELECT pd.peak_allocated AS most, coalesce(pd.peak_seq, ph.begin_seq - 1) AS seq"
         "  FROM phase ph JOIN phase_device pd ON pd.phase = ph.id"
         " WHERE ph.process = ?1 AND pd.device = ?2 AND ph.step >= ?3"
         "   AND ph.kind NOT IN ('other', 'eval', 'forward_no_grad')"
         " ORDER BY 1 DESC LIMIT 1",
-        Q_IN(work->peak->process, work->peak->device, first), Q_OUT(Q_INT(most), Q_INT(seq)));
+        Q_IN(work->seen.peak->process, work->seen.peak->device, first),
+        Q_OUT(Q_INT(most), Q_INT(seq)));
     if (err == DB_ROW) {
         steps->allocated = most;
         steps->living_seq = seq;
@@ -82,7 +84,7 @@ static int leave_out_evaluations(struct levers_work *work, int64_t first, struct
 
 static bool is_before_later(const struct levers_work *work, int64_t first, const struct peak *later)
 {
-    const struct peak *peak = work->peak;
+    const struct peak *peak = work->seen.peak;
     return later->found && peak->seq < later->seq &&
            (peak->step == PEAK_NONE || peak->step == first);
 }
@@ -115,7 +117,7 @@ static void choose_words(const struct levers_work *work, bool evaluation,
             .before = levers_in_loop(work->loop, LEVER_EVALUATION,
                                      "a smaller evaluation batch, until a training step is "
                                      "the peak; most of the difference: ")};
-    else if (work->peak->step == PEAK_NONE)
+    else if (work->seen.peak->step == PEAK_NONE)
         words->before = "the steps need less; most of the difference is allocated before them: ";
     else
         words->before = "later steps need less; most of the difference is allocated only once: ";
@@ -133,14 +135,16 @@ int levers_first_step(struct levers_work *work)
         err = read_steps(work, evaluation, &first, &steps);
     if (err >= 0 && evaluation && steps.found)
         err = leave_out_evaluations(work, first, &steps);
-    int64_t bytes = work->peak->allocated - steps.allocated;
+    int64_t bytes = work->seen.peak->allocated - steps.allocated;
     bool is = err >= 0 && (evaluation ? steps.found : is_before_later(work, first, &steps));
-    if (!is || bytes < work->peak->allocated / 100) {
+    if (!is || bytes < work->seen.peak->allocated / 100) {
         peak_clear(&steps);
         return err;
     }
-    const struct instant one = {.seq = steps.living_seq}, other = {.seq = work->peak->living_seq};
-    err = why_read(work->db, work->peak->process, work->peak->device, &one, &other, 0, &why);
+    const struct instant one = {.seq = steps.living_seq},
+                         other = {.seq = work->seen.peak->living_seq};
+    err = why_read(work->seen.db, work->seen.peak->process, work->seen.peak->device, &one, &other,
+                   0, &why);
     size_t at = most_of(&why);
     choose_words(work, evaluation, &words);
     words.site = at != SIZE_MAX ? why.groups[at].site : LEVERS_NONE;
@@ -161,10 +165,10 @@ enum { EVENTS_MOST = 1000000 };
 static int is_small(struct levers_work *work, bool *small)
 {
     int64_t events = INT64_MAX;
-    int err = query_read(work->db,
+    int err = query_read(work->seen.db,
                          "SELECT coalesce(min((SELECT max(seq) FROM allocation), " SPAN_LAST ")"
                          " - max((SELECT min(seq) FROM allocation), " SPAN_FIRST "), 0) AS events",
-                         Q_IN(work->peak->process), Q_OUT(Q_INT(events)));
+                         Q_IN(work->seen.peak->process), Q_OUT(Q_INT(events)));
     *small = err == 0 && events <= EVENTS_MOST;
     return err;
 }
@@ -230,7 +234,7 @@ static int try_max_split(struct levers_work *work, struct fit *fit, int64_t now)
 /* Where a twentieth of what is reserved is not allocated. */
 static int try_settings(struct levers_work *work, struct fit *fit)
 {
-    const struct peak *peak = work->peak;
+    const struct peak *peak = work->seen.peak;
     int64_t now;
     if (peak->reserved - peak->allocated < peak->reserved / 20)
         return 0;
@@ -250,7 +254,7 @@ static int try_settings(struct levers_work *work, struct fit *fit)
  */
 static int is_licensed(struct levers_work *work, struct fit *fit, bool *licensed)
 {
-    int64_t recorded = work->peak->reserved, now;
+    int64_t recorded = work->seen.peak->reserved, now;
     *licensed = fit->compared && fit_address_match(fit) >= 0.9;
     if (fit->compared)
         return 0;
@@ -265,7 +269,7 @@ static int is_licensed(struct levers_work *work, struct fit *fit, bool *licensed
 
 int levers_replay(struct levers_work *work)
 {
-    const struct peak *peak = work->peak;
+    const struct peak *peak = work->seen.peak;
     struct fit fit = {0};
     bool small = false;
     if (peak->reserved == PEAK_NONE)
@@ -274,7 +278,7 @@ int levers_replay(struct levers_work *work)
     if (err < 0 || !small)
         return err;
     bool licensed = false;
-    err = fit_begin(work->db, peak->process, peak->device, &fit);
+    err = fit_begin(work->seen.db, peak->process, peak->device, &fit);
     if (err >= 0)
         err = is_licensed(work, &fit, &licensed);
     work->out->unsettled = !licensed;

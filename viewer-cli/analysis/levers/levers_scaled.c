@@ -24,7 +24,7 @@ int levers_try_scaled(struct levers_work *work, levers_share_of share,
                       const struct levers_words *words)
 {
     struct levers_edit edit = {0};
-    int err = scale(&work->step, share, &edit);
+    int err = scale(&work->seen.step, share, &edit);
     if (err >= 0 && edit.count)
         err = levers_try(work, &edit, words);
     levers_edit_clear(&edit);
@@ -65,7 +65,7 @@ static bool count_one(struct map *map, uint64_t key)
 
 static int read_sizes(const struct levers_work *work, struct sizes *out)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     *out = (struct sizes){.work = work};
     for (size_t i = 0; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
@@ -95,10 +95,10 @@ static void clear_sizes(struct sizes *sizes)
 static bool is_one_too_many(const struct sizes *sizes, const struct levers_block *block)
 {
     const struct levers_phase *backward =
-        levers_phase_around(&sizes->work->step.phases, LEVERS_BACKWARD, block->seq);
+        levers_phase_around(&sizes->work->seen.step.phases, LEVERS_BACKWARD, block->seq);
     uint64_t gradients = map_get(&sizes->gradients, key_of(backward, block->asked));
     return map_get(&sizes->made, (uint64_t)block->asked) != MAP_NONE && gradients != MAP_NONE &&
-           gradients >= map_get(&sizes->work->parameters, (uint64_t)block->asked);
+           gradients >= map_get(&sizes->work->seen.parameters, (uint64_t)block->asked);
 }
 
 /* As large as a parameter, in backward. By accident a row's gradients may be, too: where ranks
@@ -106,8 +106,8 @@ static bool is_one_too_many(const struct sizes *sizes, const struct levers_block
 static bool is_like_a_parameter(const struct sizes *sizes, const struct levers_block *block)
 {
     const struct levers_work *work = sizes->work;
-    return map_get(&work->parameters, (uint64_t)block->asked) != MAP_NONE &&
-           (!work->shards || is_sent(&work->step, block)) && !is_one_too_many(sizes, block);
+    return map_get(&work->seen.parameters, (uint64_t)block->asked) != MAP_NONE &&
+           (!work->shards || is_sent(&work->seen.step, block)) && !is_one_too_many(sizes, block);
 }
 
 /* Made in a step before its forward, and gone a step later: the batch itself, and what became of
@@ -131,7 +131,7 @@ static bool is_batch(const struct levers_step *step, const struct levers_block *
 static bool has_rows(const struct sizes *sizes, const struct levers_block *block)
 {
     const struct levers_work *work = sizes->work;
-    const struct levers_phases *phases = &work->step.phases;
+    const struct levers_phases *phases = &work->seen.step.phases;
     if (block->purpose == PURPOSE_PARAMETER || block->purpose == PURPOSE_OPTIMIZER_STATE ||
         block->purpose == PURPOSE_GRADIENT || block->purpose == PURPOSE_BUCKET ||
         block->purpose == PURPOSE_LIBRARY || block->purpose == PURPOSE_COPY ||
@@ -139,7 +139,7 @@ static bool has_rows(const struct sizes *sizes, const struct levers_block *block
         return false;
     if (levers_outlives(work, block))
         return false;
-    if (levers_computes(phases, block->seq) || is_batch(&work->step, block))
+    if (levers_computes(phases, block->seq) || is_batch(&work->seen.step, block))
         return true;
     return levers_phase_around(phases, LEVERS_BACKWARD, block->seq) &&
            !is_like_a_parameter(sizes, block);
@@ -169,7 +169,7 @@ static bool add_gradient(const struct levers_step *step, size_t at, struct lever
 static int halve(const struct sizes *sizes, struct levers_edit *edit, bool *normalizes)
 {
     const struct levers_work *work = sizes->work;
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     for (size_t i = step->older; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
         bool done = block->purpose == PURPOSE_GRADIENT ? add_gradient(step, i, edit)
@@ -200,7 +200,7 @@ int levers_half_batch(struct levers_work *work)
     struct levers_words words = {
         .kind = LEVER_HALF_BATCH, .estimated = true, .site = LEVERS_NONE, .before = text};
     struct levers_edit edit = {0};
-    const size_t parts = levers_micro_batches(&work->step, work->peak->step);
+    const size_t parts = levers_micro_batches(&work->seen.step, work->seen.peak->step);
     if (parts > 1)
         snprintf(text, sizeof text,
                  "gradient accumulation, half the micro-batch: %zu times backward() in place of "

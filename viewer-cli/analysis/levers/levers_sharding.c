@@ -85,14 +85,14 @@ static int take_gathered(struct gathers *all, const struct levers_step *step, si
 
 static int read_gathers(struct levers_work *work, struct gathers *all)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     const struct levers_phase *forward, *backward;
     int err = 0;
     for (size_t i = step->older; i < step->count && err >= 0; i++)
         if (step->blocks[i].module != GROUP_NONE && is_kept(step, i, &forward, &backward))
             err = take_gathered(all, step, i, forward, backward);
     if (err >= 0 && all->count)
-        err = levers_places_read(work->db, &all->places);
+        err = levers_places_read(work->seen.db, &all->places);
     for (size_t i = 0; i < all->count && err >= 0; i++) {
         struct gathered *one = &all->of[i];
         one->root = levers_place_is_outermost(&all->places, one->module);
@@ -119,13 +119,13 @@ static bool gather_again(const struct levers_work *work, const struct gathered *
     int64_t from = before ? before->begin : one->begin;
     return levers_extra(edit, one->bytes, from, one->begin) &&
            levers_spike(edit, one->bytes, one->begin) &&
-           (!work->on_host || levers_spike(edit, one->bytes, from));
+           (!work->seen.on_host || levers_spike(edit, one->bytes, from));
 }
 
 static int free_between(const struct levers_work *work, const struct gathers *all,
                         struct levers_edit *edit)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     for (size_t i = 0; i < all->count; i++) {
         const struct gathered *one = &all->of[i];
         bool follows = i && all->of[i - 1].backward == one->backward;
@@ -185,8 +185,9 @@ bool levers_see_shards(const struct levers_step *step)
 static int read_ranks(struct levers_work *work, int64_t *ranks)
 {
     *ranks = 1;
-    return query_read(work->db, "SELECT coalesce(world_size, 1) AS ranks FROM process WHERE id = ?",
-                      Q_IN(work->peak->process), Q_OUT(Q_INT(*ranks)));
+    return query_read(work->seen.db,
+                      "SELECT coalesce(world_size, 1) AS ranks FROM process WHERE id = ?",
+                      Q_IN(work->seen.peak->process), Q_OUT(Q_INT(*ranks)));
 }
 
 /* Bytes that go. Buckets are gradients, or a second copy of them. */
@@ -237,14 +238,14 @@ int levers_fully_shard(struct levers_work *work)
     struct levers_edit edit = {0};
     int64_t ranks;
     int err = read_ranks(work, &ranks);
-    if (err < 0 || ranks < 2 || !levers_bytes_of(&work->step, PURPOSE_BUCKET))
+    if (err < 0 || ranks < 2 || !levers_bytes_of(&work->seen.step, PURPOSE_BUCKET))
         return err;
     snprintf(text, sizeof text,
              "torch.distributed.fsdp.fully_shard(...) of each layer and of the model in place of "
              "DistributedDataParallel: parameters, gradients and optimizer state shared out among "
              "%d ranks",
              (int)ranks);
-    err = share_out(&work->step, ranks, &edit);
+    err = share_out(&work->seen.step, ranks, &edit);
     if (err >= 0)
         err = levers_try(work, &edit, &words);
     levers_edit_clear(&edit);

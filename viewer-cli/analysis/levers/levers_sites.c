@@ -9,9 +9,9 @@ int levers_group_sites(const struct levers_work *work,
                        bool (*is)(const struct levers_step *step, const struct levers_block *block),
                        struct groups *out)
 {
-    for (size_t i = 0; i < work->step.count; i++) {
-        const struct levers_block *block = &work->step.blocks[i];
-        if (!levers_at_peak(&work->step, block) || !is(&work->step, block))
+    for (size_t i = 0; i < work->seen.step.count; i++) {
+        const struct levers_block *block = &work->seen.step.blocks[i];
+        if (!levers_at_peak(&work->seen.step, block) || !is(&work->seen.step, block))
             continue;
         struct group *group = groups_of(out, block->site);
         if (!group)

@@ -42,7 +42,7 @@ static int try_offload_shards(struct levers_work *work)
         .before = "fully_shard(..., offload_policy=CPUOffloadPolicy()) (FSDP1: "
                   "CPUOffload(offload_params=True)): parameters, gradients and optimizer state in "
                   "the host's memory"};
-    if (work->on_host || !work->shards)
+    if (work->seen.on_host || !work->shards)
         return 0;
     return levers_try_scaled(work, offloaded_shards, &words);
 }
@@ -69,7 +69,7 @@ static const char class_sql[] =
 /* Of the largest state; Adam where no other is known. */
 static int read_class(struct levers_work *work, int64_t *class)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     const struct levers_block *largest = NULL;
     *class = 0;
     for (size_t i = 0; i < step->count; i++) {
@@ -78,7 +78,8 @@ static int read_class(struct levers_work *work, int64_t *class)
             (!largest || block->size > largest->size))
             largest = block;
     }
-    return largest ? query_read(work->db, class_sql, Q_IN(largest->site), Q_OUT(Q_INT(*class))) : 0;
+    return largest ? query_read(work->seen.db, class_sql, Q_IN(largest->site), Q_OUT(Q_INT(*class)))
+                   : 0;
 }
 
 /* Those of 8 bits have as many states for a parameter as `of_class` says: a momentum beside
@@ -86,7 +87,7 @@ static int read_class(struct levers_work *work, int64_t *class)
 static bool has_more_states(const struct levers_work *work, int64_t class)
 {
     static const int64_t of_class[] = {2, 1, 1, 1};
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     int64_t states = 0, parameters = 0;
     for (size_t i = 0; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
@@ -137,7 +138,7 @@ int levers_states(struct levers_work *work)
     bool clips = true;
     if (err >= 0)
         err = levers_clips(work, &clips);
-    if (err >= 0 && !work->on_host && !work->shards && !clips)
+    if (err >= 0 && !work->seen.on_host && !work->shards && !clips)
         err = levers_try_scaled(work, offloaded, &words);
     return err < 0 ? err : try_offload_shards(work);
 }

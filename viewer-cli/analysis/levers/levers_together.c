@@ -118,7 +118,7 @@ static int highest_of(const struct together *all, int64_t *highest)
     struct levers_edit edit = {0};
     int err = unite(all, &edit);
     if (err >= 0)
-        err = levers_highest(&all->work->step, &edit, highest, NULL);
+        err = levers_highest(&all->work->seen.step, &edit, highest, NULL);
     levers_edit_clear(&edit);
     return err;
 }

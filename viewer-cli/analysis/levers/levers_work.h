@@ -11,7 +11,7 @@
 #include "levers_casts.h"
 #include "levers_loop.h"
 #include "levers_places.h"
-#include "levers_step.h"
+#include "levers_seen.h"
 #include "levers_units.h"
 #include "map.h"
 
@@ -23,18 +23,14 @@ struct levers_kept { /* of a lever that was added: what it changes */
 };
 
 struct levers_work {
-    struct db *db;
-    const struct peak *peak;
+    struct levers_seen seen; /* its step: empty unless out->state is LEVERS_READY; or the run, of
+                              * requests */
     struct levers *out;
-    struct levers_step step; /* empty unless out->state is LEVERS_READY; or the run, of requests */
-    bool on_host;            /* the device is the CPU */
-    int64_t torch;           /* its version, 201 = 2.1; 0 = not known */
-    bool shards;             /* FSDP gathers parameters */
-    int64_t uncut;           /* rests of segments that a GPU's blocks keep; 0: none were seen */
-    enum levers_loop loop;   /* that the step is in */
-    struct map parameters;   /* bytes that one of them asked for, to how many at the peak */
-    struct map leaking;      /* sites, to how many steps' blocks live at the peak */
-    struct map batch_norm;   /* sites inside of one */
+    bool shards;           /* FSDP gathers parameters */
+    int64_t uncut;         /* rests of segments that a GPU's blocks keep; 0: none were seen */
+    enum levers_loop loop; /* that the step is in */
+    struct map leaking;    /* sites, to how many steps' blocks live at the peak */
+    struct map batch_norm; /* sites inside of one */
     struct levers_cache cache;
     struct levers_units units;
     struct levers_casts casts;
@@ -64,6 +60,14 @@ int levers_try(struct levers_work *work, struct levers_edit *edit,
 int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
                const struct levers_words *words);
 
+/* The least that is worth a line, of that many bytes. */
+int64_t levers_least(int64_t whole);
+
+/* Rests of segments that a GPU's blocks keep at the peak, into `uncut`: to a hundredth they say
+ * nothing of less than LEVERS_SURE_OF times as much. 0 or an error. */
+enum { LEVERS_SURE_OF = 100 };
+int levers_find_uncut(struct levers_work *work);
+
 /* Whether the program could make a call that PyTorch has since `since`, 201 = 2.1: it is of that
  * version or later, or of one that is not known. */
 bool levers_has(const struct levers_work *work, int64_t since);
@@ -73,16 +77,6 @@ size_t levers_micro_batches(const struct levers_step *step, int64_t number);
 
 /* What lives at the peak. */
 int64_t levers_bytes_of(const struct levers_step *step, enum purpose purpose);
-
-/* The last part of a name, without what stands behind the function and without `.forward`. */
-struct levers_last {
-    const char *begin;
-    size_t bytes;
-};
-struct levers_last levers_last_of(const char *function);
-
-/* The function's last name, without "op_" before or ".forward" behind, is one of these. */
-bool levers_is_one_of(const char *function, const char *const *names, size_t count);
 
 int levers_find_added(struct levers_work *work);
 /* Of lives, in a step. */

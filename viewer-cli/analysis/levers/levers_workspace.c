@@ -39,7 +39,7 @@ static bool is_packed(const struct levers_work *work, int64_t site)
 
 int levers_workspace(struct levers_work *work)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     struct groups sites = {0};
     struct levers_edit edit = {0};
     int err = levers_group_sites(work, is_workspace, &sites);
@@ -74,7 +74,7 @@ int levers_library_workspace(struct levers_work *work)
         .site = LEVERS_NONE,
         .before = "CUBLAS_WORKSPACE_CONFIG=:0:0 in the environment turns cuBLAS' workspaces off "
                   "(slower)"};
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &work->seen.step;
     struct levers_edit edit = {0};
     int err = 0;
     for (size_t i = 0; i < step->count && err >= 0; i++)

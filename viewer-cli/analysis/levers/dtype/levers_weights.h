@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "levers_work.h"
+#include "levers_seen.h"
 #include "map.h"
 
 struct levers_weights { /* all zero is empty */
@@ -18,7 +18,7 @@ struct levers_weights { /* all zero is empty */
 };
 
 /* 0 or an error; levers_weights_clear in both cases. */
-int levers_weights_read(struct levers_work *work, struct levers_weights *out);
+int levers_weights_read(struct levers_seen *seen, struct levers_weights *out);
 void levers_weights_clear(struct levers_weights *weights);
 
 #endif

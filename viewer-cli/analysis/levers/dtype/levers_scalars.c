@@ -13,13 +13,13 @@ static const char scalars_sql[] =
     " ORDER BY a.seq";
 _Static_assert(LEVERS_SCALAR == 16, "as the query has it");
 
-int levers_scalars_read(struct levers_work *work, struct levers_scalars *out)
+int levers_scalars_read(struct levers_seen *seen, struct levers_scalars *out)
 {
     int64_t seq;
     *out = (struct levers_scalars){0};
     struct query query =
-        query_ask(work->db, scalars_sql,
-                  Q_IN(work->peak->process, work->step.begin, work->step.end), Q_OUT(Q_INT(seq)));
+        query_ask(seen->db, scalars_sql,
+                  Q_IN(seen->peak->process, seen->step.begin, seen->step.end), Q_OUT(Q_INT(seq)));
     while (query_next(&query))
         if (MEM_GROW(out->seqs, out->cap, out->count + 1))
             out->seqs[out->count++] = seq;

@@ -9,8 +9,8 @@
 #include "buf.h"
 #include "error.h"
 #include "group.h"
+#include "levers_names.h"
 #include "levers_units.h"
-#include "levers_work.h"
 #include "mem.h"
 #include "query.h"
 

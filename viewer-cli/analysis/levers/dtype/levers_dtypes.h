@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "levers_work.h"
+#include "levers_seen.h"
 #include "map.h"
 
 enum levers_op {
@@ -46,10 +46,10 @@ struct levers_dtypes {         /* all zero is empty */
 
 /* Of parameters and of graphs it is known that they have no other dtype than float32. 0 or an
  * error. */
-int levers_is_float32(struct levers_work *work, bool *yes);
+int levers_is_float32(struct levers_seen *seen, bool *yes);
 
 /* 0 or an error; levers_dtypes_clear in both cases. */
-int levers_dtypes_read(struct levers_work *work, struct levers_dtypes *out);
+int levers_dtypes_read(struct levers_seen *seen, struct levers_dtypes *out);
 void levers_dtypes_clear(struct levers_dtypes *dtypes);
 /* Of a block of forward or loss; and of one of backward, whose module's output it is about. */
 enum levers_op levers_op_made(const struct levers_dtypes *dtypes, const struct levers_block *block);
@@ -69,21 +69,21 @@ bool levers_attends(const struct levers_dtypes *dtypes, const struct levers_bloc
 /* What a block has beyond what was asked for, because the rest of a segment was too small to be of
  * use: with blocks of other sizes it may not. Where it is not known what was asked for, it may be
  * as little as another block has of the same site and a module that is like this one. */
-int64_t levers_slack_of(const struct levers_work *work, const struct levers_dtypes *dtypes,
+int64_t levers_slack_of(const struct levers_seen *seen, const struct levers_dtypes *dtypes,
                         const struct levers_block *block);
 /* What a block has less if its numbers have half the bytes: GPUs give bytes out by 512. */
-int64_t levers_half_of(const struct levers_work *work, const struct levers_block *block);
+int64_t levers_half_of(const struct levers_seen *seen, const struct levers_block *block);
 /* The same of what a program computes. A workspace of cuDNN's RNNs has 8 MiB for each layer and way
  * whatever the dtype is. Where the layers are not known: for one at least; `sure`: for as many as
  * there is room for. */
-int64_t levers_half_of_computed(const struct levers_work *work, const struct levers_dtypes *dtypes,
+int64_t levers_half_of_computed(const struct levers_seen *seen, const struct levers_dtypes *dtypes,
                                 const struct levers_block *block, bool sure);
 /* Where a GPU adds up many numbers it has partial sums in float32 for a moment, whatever dtype the
  * numbers have, and flags for them, which go first. */
-bool levers_has_partial_sums(const struct levers_work *work, size_t at);
+bool levers_has_partial_sums(const struct levers_seen *seen, size_t at);
 /* Of levers_dtypes_read: what `least` has. */
-int levers_least_read(struct levers_work *work, struct levers_dtypes *out);
+int levers_least_read(struct levers_seen *seen, struct levers_dtypes *out);
 /* In backward, as large as a parameter: mostly its gradient. */
-bool levers_is_like_parameter(const struct levers_work *work, const struct levers_block *block);
+bool levers_is_like_parameter(const struct levers_seen *seen, const struct levers_block *block);
 
 #endif

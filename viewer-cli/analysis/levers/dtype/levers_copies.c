@@ -1,13 +1,13 @@
-/* Copies under autocast: see levers_autocast.h. */
+/* levers_copies.c - see levers_copies.h. */
 #include "group.h"
-#include "levers_autocast.h"
+#include "levers_copies.h"
 #include "levers_powers.h"
 
 enum { SMALL = 64 }; /* beside a tensor, what a norm keeps of its rows */
 
 bool levers_shrink(struct levers_autocast *all, const struct levers_block *block, int64_t from)
 {
-    int64_t half = levers_half_of_computed(all->work, &all->dtypes, block, all->sure);
+    int64_t half = levers_half_of_computed(all->seen, &all->dtypes, block, all->sure);
     return levers_extra(&all->edit, -half, from, block->end);
 }
 
@@ -26,7 +26,7 @@ static bool may_be_product(const struct levers_autocast *all, enum levers_op op,
 
 const struct levers_block *levers_product_behind(const struct levers_autocast *all, size_t at)
 {
-    const struct levers_step *step = &all->work->step;
+    const struct levers_step *step = &all->seen->step;
     const struct levers_block *block = &step->blocks[at];
     for (size_t i = at + 1; i < step->count; i++) {
         const struct levers_block *next = &step->blocks[i];
@@ -47,7 +47,7 @@ static bool is_needed_by(const struct levers_autocast *all, const struct levers_
                          const struct levers_block *product)
 {
     return product->module != block->module &&
-           levers_is_let_go_in(&all->work->step, block, product->module);
+           levers_is_let_go_in(&all->seen->step, block, product->module);
 }
 
 /* What a product takes in float32 is copied. A norm, or the last piece of an activation, does not
@@ -61,7 +61,7 @@ bool levers_copy_into_product(struct levers_autocast *all, enum levers_op op,
     if (!all->sure || is_needed_by(all, block, product))
         return levers_shrink(all, block,
                              all->sure || dtype == LEVERS_FULL ? product->seq + 1 : block->seq);
-    return levers_extra(&all->edit, levers_half_of(all->work, block), product->seq, block->end);
+    return levers_extra(&all->edit, levers_half_of(all->seen, block), product->seq, block->end);
 }
 
 /* ---- weights ---- */
@@ -71,7 +71,7 @@ bool levers_copy_into_product(struct levers_autocast *all, enum levers_op op,
  * last. A product without a weight of its own has another's. */
 static bool add_weight(struct levers_autocast *all, const struct levers_block *block)
 {
-    const struct levers_step *step = &all->work->step;
+    const struct levers_step *step = &all->seen->step;
     const struct levers_phase *backward =
         levers_phase_after(&step->phases, LEVERS_BACKWARD, block->seq);
     uint64_t weight = block->module == GROUP_NONE
@@ -96,7 +96,7 @@ static bool add_weight(struct levers_autocast *all, const struct levers_block *b
  * takes what the first one made. */
 bool levers_copy_of_product(struct levers_autocast *all, size_t at)
 {
-    const struct levers_step *step = &all->work->step;
+    const struct levers_step *step = &all->seen->step;
     const struct levers_block *block = &step->blocks[at], *source = all->flow.source;
     bool again = all->flow.after_product;
     if (at > 0 && step->blocks[at - 1].module == block->module && again)
@@ -104,7 +104,7 @@ bool levers_copy_of_product(struct levers_autocast *all, size_t at)
     all->products++;
     if ((all->sure || levers_attends(&all->dtypes, block)) && again && source &&
         all->flow.source_flow != LEVERS_HALF &&
-        !levers_extra(&all->edit, levers_half_of(all->work, source), block->seq, source->end))
+        !levers_extra(&all->edit, levers_half_of(all->seen, source), block->seq, source->end))
         return false;
     if (all->flow.source_flow == LEVERS_HALF && block->module != GROUP_NONE && !again &&
         !map_put(&all->halved, (uint64_t)block->module, 1, NULL))
@@ -116,7 +116,7 @@ bool levers_copy_of_product(struct levers_autocast *all, size_t at)
 bool levers_copy_of_recurrent(struct levers_autocast *all, const struct levers_block *block)
 {
     const struct levers_phase *backward =
-        levers_phase_after(&all->work->step.phases, LEVERS_BACKWARD, block->seq);
+        levers_phase_after(&all->seen->step.phases, LEVERS_BACKWARD, block->seq);
     bool known = all->recurs;
     all->recurs = true;
     if (block->module != GROUP_NONE && !map_put(&all->halved, (uint64_t)block->module, 1, NULL))
@@ -145,16 +145,16 @@ static bool is_given(const struct levers_step *step, const struct levers_block *
  * norms of rows first, and divides then. */
 bool levers_copy_of_norm(struct levers_autocast *all, size_t at)
 {
-    const struct levers_step *step = &all->work->step;
+    const struct levers_step *step = &all->seen->step;
     const struct levers_block *block = &step->blocks[at], *input = all->flow.input;
     if (!input || !is_given(step, input, at) || all->flow.flow == LEVERS_FULL ||
         (all->flow.flow == LEVERS_OPEN && all->sure))
         return true;
-    const int64_t whole = input->size - levers_slack_of(all->work, &all->dtypes, input);
+    const int64_t whole = input->size - levers_slack_of(all->seen, &all->dtypes, input);
     const bool stays =
         input->asked != block->asked || (all->sure && !is_needed_by(all, input, block));
     return levers_extra(&all->edit, whole, block->seq, input->end) &&
-           (stays || levers_extra(&all->edit, levers_half_of(all->work, input) - whole,
+           (stays || levers_extra(&all->edit, levers_half_of(all->seen, input) - whole,
                                   block->seq + 1, input->end));
 }
 
@@ -165,7 +165,7 @@ bool levers_copy_of_softmax(struct levers_autocast *all, const struct levers_blo
                             const struct levers_block *product)
 {
     enum { NEAR = 4 };
-    const struct levers_step *step = &all->work->step;
+    const struct levers_step *step = &all->seen->step;
     const size_t behind = levers_first_from(step, block->end);
     int64_t end = block->end;
     for (size_t i = behind; i-- > step->older && behind - i <= NEAR;) {
@@ -178,12 +178,12 @@ bool levers_copy_of_softmax(struct levers_autocast *all, const struct levers_blo
             return false;
     }
     return !product ||
-           levers_extra(&all->edit, levers_half_of(all->work, block), product->seq, end);
+           levers_extra(&all->edit, levers_half_of(all->seen, block), product->seq, end);
 }
 
 /* What it is given may be needed as it is, too. */
 bool levers_copy_of_power(struct levers_autocast *all, size_t at)
 {
     const struct levers_block *input = all->flow.input;
-    return levers_extra(&all->edit, input->size, all->work->step.blocks[at].seq, input->end);
+    return levers_extra(&all->edit, input->size, all->seen->step.blocks[at].seq, input->end);
 }

@@ -11,7 +11,7 @@
 #define TIDEMARK_ANALYSIS_LEVERS_PLAIN_H
 
 #include "levers_dtypes.h"
-#include "levers_work.h"
+#include "levers_seen.h"
 #include "map.h"
 
 struct levers_plain {     /* all zero is empty */
@@ -21,12 +21,12 @@ struct levers_plain {     /* all zero is empty */
 };
 
 /* 0 or an error; levers_plain_clear in both cases. */
-int levers_plain_read(struct levers_work *work, const struct levers_dtypes *dtypes,
+int levers_plain_read(struct levers_seen *seen, const struct levers_dtypes *dtypes,
                       struct levers_plain *out);
 void levers_plain_clear(struct levers_plain *plain);
 
 /* Of a block of forward that nobody's name is known of. */
-bool levers_is_plain(const struct levers_work *work, const struct levers_dtypes *dtypes,
+bool levers_is_plain(const struct levers_seen *seen, const struct levers_dtypes *dtypes,
                      const struct levers_plain *plain, const struct levers_block *block);
 /* Of one of backward: all that its module made was plain, or known. */
 bool levers_is_of_plain(const struct levers_plain *plain, const struct levers_block *block);

@@ -34,7 +34,7 @@ static bool is_beside_sum(const struct levers_orders *orders, const struct lever
  * what was made last, nothing in the module may need the result. */
 static bool is_sum(const struct levers_flow *flow, size_t at)
 {
-    const struct levers_step *step = &flow->work->step;
+    const struct levers_step *step = &flow->seen->step;
     const struct levers_block *block = &step->blocks[at];
     uint64_t full = map_get(&flow->full, (uint64_t)block->asked);
     return full != MAP_NONE && step->blocks[full].end > block->seq && flow->input &&
@@ -55,7 +55,7 @@ static bool may_take_parameter(const struct levers_flow *flow, const struct leve
 bool levers_flow_may_be_power(const struct levers_flow *flow, enum levers_op op, size_t at)
 {
     const struct levers_power power = {&flow->orders, &flow->scalars, flow->forward, flow->input,
-                                       flow->work->on_host};
+                                       flow->seen->on_host};
     return op == LEVERS_OP_UNKNOWN && (flow->all_half || flow->flow == LEVERS_HALF) &&
            levers_may_be_power(&power, at);
 }
@@ -67,14 +67,14 @@ static bool goes_on(const struct levers_flow *flow, const struct levers_block *b
     const struct levers_block *input = flow->input;
     return flow->flow == LEVERS_FULL && input && input->asked == block->asked &&
            !may_take_parameter(flow, block) &&
-           levers_is_let_go_in(&flow->work->step, input, block->module);
+           levers_is_let_go_in(&flow->seen->step, input, block->module);
 }
 
 /* It was made of what was made last, and backward needs this one in place of that: for the
  * operation itself, which is through with it while it is in the module. */
 static bool saves_output(const struct levers_flow *flow, size_t at)
 {
-    const struct levers_step *step = &flow->work->step;
+    const struct levers_step *step = &flow->seen->step;
     const struct levers_block *block = &step->blocks[at], *input = flow->input;
     return input && input->asked == block->asked && !levers_is_kept(flow->forward, input) &&
            levers_is_kept(flow->forward, block) && levers_is_saved_within(step, block) &&
@@ -87,7 +87,7 @@ static bool saves_output(const struct levers_flow *flow, size_t at)
  * computes one in float32. */
 static enum levers_dtype of_unknown(const struct levers_flow *flow, size_t at)
 {
-    const struct levers_step *step = &flow->work->step;
+    const struct levers_step *step = &flow->seen->step;
     const struct levers_block *block = &step->blocks[at];
     const bool half = flow->flow == LEVERS_HALF && flow->input;
     if (levers_flow_may_be_power(flow, LEVERS_OP_UNKNOWN, at))
@@ -97,10 +97,10 @@ static enum levers_dtype of_unknown(const struct levers_flow *flow, size_t at)
     if (half && may_take_parameter(flow, block))
         return LEVERS_OPEN;
     if (half && saves_output(flow, at))
-        return flow->work->on_host ? LEVERS_HALF : LEVERS_OPEN;
-    if (half && (levers_is_kept(flow->forward, flow->input) ||
-                 (flow->input->asked == block->asked &&
-                  levers_with_scalar(&flow->scalars, step, at))))
+        return flow->seen->on_host ? LEVERS_HALF : LEVERS_OPEN;
+    if (half &&
+        (levers_is_kept(flow->forward, flow->input) ||
+         (flow->input->asked == block->asked && levers_with_scalar(&flow->scalars, step, at))))
         return LEVERS_HALF;
     return is_sum(flow, at) || goes_on(flow, block) ? LEVERS_FULL : LEVERS_OPEN;
 }
@@ -113,8 +113,8 @@ enum levers_dtype levers_flow_of(const struct levers_flow *flow, enum levers_op 
     case LEVERS_OP_RECURRENT:
         return LEVERS_HALF;
     case LEVERS_OP_ATTENTION: /* of what it writes out, the softmax alone saves its output */
-        return !flow->work->on_host &&
-                       levers_is_written_out(flow->dtypes, &flow->work->step.blocks[at]) &&
+        return !flow->seen->on_host &&
+                       levers_is_written_out(flow->dtypes, &flow->seen->step.blocks[at]) &&
                        saves_output(flow, at)
                    ? LEVERS_FULL
                    : LEVERS_HALF;
@@ -123,7 +123,7 @@ enum levers_dtype levers_flow_of(const struct levers_flow *flow, enum levers_op 
     case LEVERS_OP_NORM:
     case LEVERS_OP_SOFTMAX:
     case LEVERS_OP_PIECES:
-        return flow->work->on_host ? flow->flow : LEVERS_FULL;
+        return flow->seen->on_host ? flow->flow : LEVERS_FULL;
     case LEVERS_OP_UNKNOWN:
         return of_unknown(flow, at);
     default:
@@ -153,7 +153,7 @@ static bool is_beside(const struct levers_block *output, const struct levers_blo
 bool levers_flow_take(struct levers_flow *flow, enum levers_op op, enum levers_dtype dtype,
                       size_t at)
 {
-    const struct levers_block *block = &flow->work->step.blocks[at];
+    const struct levers_block *block = &flow->seen->step.blocks[at];
     if (op == LEVERS_OP_NORM && is_beside(flow->input, block))
         return true;
     flow->flow = dtype;
@@ -179,10 +179,10 @@ static bool begins_call(const struct levers_step *step, size_t at)
             block[-1].asked <= LEVERS_SCALAR);
 }
 
-static int find_pieces(struct levers_work *work, struct levers_dtypes *dtypes,
+static int find_pieces(struct levers_seen *seen, struct levers_dtypes *dtypes,
                        const struct levers_scalars *scalars)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &seen->step;
     for (size_t i = step->older; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
         if (block->site == GROUP_NONE || levers_op_made(dtypes, block) != LEVERS_OP_UNKNOWN ||
@@ -197,14 +197,14 @@ static int find_pieces(struct levers_work *work, struct levers_dtypes *dtypes,
     return 0;
 }
 
-int levers_flow_read(struct levers_work *work, struct levers_dtypes *dtypes,
+int levers_flow_read(struct levers_seen *seen, struct levers_dtypes *dtypes,
                      const struct levers_weights *weights, struct levers_flow *out)
 {
-    *out = (struct levers_flow){.work = work, .dtypes = dtypes, .weights = weights};
-    int err = levers_scalars_read(work, &out->scalars);
+    *out = (struct levers_flow){.seen = seen, .dtypes = dtypes, .weights = weights};
+    int err = levers_scalars_read(seen, &out->scalars);
     if (err >= 0)
-        err = levers_orders_read(&work->step, &out->orders);
-    return err < 0 ? err : find_pieces(work, dtypes, &out->scalars);
+        err = levers_orders_read(&seen->step, &out->orders);
+    return err < 0 ? err : find_pieces(seen, dtypes, &out->scalars);
 }
 
 void levers_flow_clear(struct levers_flow *flow)

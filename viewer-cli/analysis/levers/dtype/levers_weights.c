@@ -41,11 +41,11 @@ static int take_name(struct levers_weights *out, const struct map *asked, const 
                : ERR_NOMEM;
 }
 
-static int read_names(struct levers_work *work, const struct map *asked, struct levers_weights *out)
+static int read_names(struct levers_seen *seen, const struct map *asked, struct levers_weights *out)
 {
     struct named named;
     int64_t last = GROUP_NONE;
-    struct query query = query_ask(work->db, names_sql, Q_NOTHING,
+    struct query query = query_ask(seen->db, names_sql, Q_NOTHING,
                                    Q_OUT(Q_INT(named.tag), Q_OPT(named.module), Q_INT(named.weight),
                                          Q_INT(named.bias), Q_INT(named.around)));
     while (query_next(&query)) {
@@ -55,9 +55,9 @@ static int read_names(struct levers_work *work, const struct map *asked, struct 
     return query_end(&query);
 }
 
-int levers_weights_read(struct levers_work *work, struct levers_weights *out)
+int levers_weights_read(struct levers_seen *seen, struct levers_weights *out)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &seen->step;
     struct map asked = {0}; /* tags, to bytes */
     int err = 0;
     *out = (struct levers_weights){0};
@@ -70,7 +70,7 @@ int levers_weights_read(struct levers_work *work, struct levers_weights *out)
             err = ERR_NOMEM;
     }
     if (err == 0)
-        err = read_names(work, &asked, out);
+        err = read_names(seen, &asked, out);
     map_clear(&asked);
     return err;
 }

@@ -1,15 +1,15 @@
 /*
- * levers_autocast.h - a step as it would be under autocast, between levers_autocast.c, which goes
- * through it, and levers_copies.c: what is copied into another dtype, and how long each copy stays.
+ * levers_copies.h - a step as it would be under autocast, between who goes through it and
+ * levers_copies.c: what is copied into another dtype, and how long each copy stays.
  */
-#ifndef TIDEMARK_ANALYSIS_LEVERS_AUTOCAST_H
-#define TIDEMARK_ANALYSIS_LEVERS_AUTOCAST_H
+#ifndef TIDEMARK_ANALYSIS_LEVERS_COPIES_H
+#define TIDEMARK_ANALYSIS_LEVERS_COPIES_H
 
 #include "levers_dtypes.h"
 #include "levers_flow.h"
 #include "levers_losses.h"
 #include "levers_weights.h"
-#include "levers_work.h"
+#include "levers_seen.h"
 
 enum levers_full {
     LEVERS_MIXED,
@@ -18,7 +18,7 @@ enum levers_full {
 }; /* what a module is given is in float32, too; or may not */
 
 struct levers_autocast {
-    struct levers_work *work;
+    struct levers_seen *seen;
     struct levers_dtypes dtypes;
     struct levers_weights weights;
     struct levers_losses losses;

@@ -6,7 +6,7 @@
 #ifndef TIDEMARK_ANALYSIS_LEVERS_SCALARS_H
 #define TIDEMARK_ANALYSIS_LEVERS_SCALARS_H
 
-#include "levers_work.h"
+#include "levers_seen.h"
 
 enum { LEVERS_SCALAR = 16 }; /* bytes that it has at most */
 
@@ -16,7 +16,7 @@ struct levers_scalars { /* all zero is empty */
 };
 
 /* 0 or an error; levers_scalars_clear in both cases. */
-int levers_scalars_read(struct levers_work *work, struct levers_scalars *out);
+int levers_scalars_read(struct levers_seen *seen, struct levers_scalars *out);
 void levers_scalars_clear(struct levers_scalars *scalars);
 /* One was made between this block of the step and the one before that is none itself. */
 bool levers_with_scalar(const struct levers_scalars *scalars, const struct levers_step *step,

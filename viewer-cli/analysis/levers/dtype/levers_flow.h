@@ -12,12 +12,12 @@
 #include "levers_orders.h"
 #include "levers_scalars.h"
 #include "levers_weights.h"
-#include "levers_work.h"
+#include "levers_seen.h"
 
 enum levers_dtype { LEVERS_HALF, LEVERS_FULL, LEVERS_OPEN };
 
 struct levers_flow { /* all zero is empty */
-    const struct levers_work *work;
+    const struct levers_seen *seen;
     const struct levers_dtypes *dtypes;
     const struct levers_weights *weights;
     struct levers_scalars scalars;
@@ -33,7 +33,7 @@ struct levers_flow { /* all zero is empty */
 };
 
 /* 0 or an error; levers_flow_clear in both cases. GELU that is written out is put into `dtypes`. */
-int levers_flow_read(struct levers_work *work, struct levers_dtypes *dtypes,
+int levers_flow_read(struct levers_seen *seen, struct levers_dtypes *dtypes,
                      const struct levers_weights *weights, struct levers_flow *out);
 void levers_flow_clear(struct levers_flow *flow);
 

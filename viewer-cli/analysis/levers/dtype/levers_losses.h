@@ -5,7 +5,7 @@
 #define TIDEMARK_ANALYSIS_LEVERS_LOSSES_H
 
 #include "levers_dtypes.h"
-#include "levers_work.h"
+#include "levers_seen.h"
 #include "map.h"
 
 struct levers_losses { /* all zero is empty */
@@ -15,7 +15,7 @@ struct levers_losses { /* all zero is empty */
 bool levers_is_loss(enum levers_op op);
 /* Of operations that are `is`; what else a loss makes are sums. 0 or an error; levers_losses_clear
  * in both cases. */
-int levers_losses_read(struct levers_work *work, const struct levers_dtypes *dtypes,
+int levers_losses_read(struct levers_seen *seen, const struct levers_dtypes *dtypes,
                        bool (*is)(enum levers_op op), struct levers_losses *out);
 void levers_losses_clear(struct levers_losses *losses);
 

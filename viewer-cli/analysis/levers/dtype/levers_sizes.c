@@ -19,10 +19,10 @@ static uint64_t call_of(const struct levers_dtypes *dtypes, const struct levers_
 }
 
 /* Of what a step computes. */
-int levers_least_read(struct levers_work *work, struct levers_dtypes *out)
+int levers_least_read(struct levers_seen *seen, struct levers_dtypes *out)
 {
-    const struct levers_step *step = &work->step;
-    for (size_t i = step->older; i < step->count && !work->on_host; i++) {
+    const struct levers_step *step = &seen->step;
+    for (size_t i = step->older; i < step->count && !seen->on_host; i++) {
         const struct levers_block *block = &step->blocks[i];
         if (block->site != GROUP_NONE && block->size > SPLIT &&
             (uint64_t)block->size < map_get(&out->least, call_of(out, block)) &&
@@ -33,14 +33,14 @@ int levers_least_read(struct levers_work *work, struct levers_dtypes *out)
     return 0;
 }
 
-static int64_t round_up(const struct levers_work *work, int64_t bytes)
+static int64_t round_up(const struct levers_seen *seen, int64_t bytes)
 {
-    return work->on_host ? bytes : (bytes + GRANULARITY - 1) / GRANULARITY * GRANULARITY;
+    return seen->on_host ? bytes : (bytes + GRANULARITY - 1) / GRANULARITY * GRANULARITY;
 }
 
-int64_t levers_half_of(const struct levers_work *work, const struct levers_block *block)
+int64_t levers_half_of(const struct levers_seen *seen, const struct levers_block *block)
 {
-    return round_up(work, block->asked) - round_up(work, (block->asked + 1) / 2);
+    return round_up(seen, block->asked) - round_up(seen, (block->asked + 1) / 2);
 }
 
 enum { RNN_LAYER = 8 << 20 };
@@ -58,28 +58,28 @@ static int64_t rnn_constant(const struct levers_dtypes *dtypes, const struct lev
     return count * RNN_LAYER;
 }
 
-int64_t levers_half_of_computed(const struct levers_work *work, const struct levers_dtypes *dtypes,
+int64_t levers_half_of_computed(const struct levers_seen *seen, const struct levers_dtypes *dtypes,
                                 const struct levers_block *block, bool sure)
 {
     struct levers_block part = *block;
-    enum levers_op op = levers_computes(&work->step.phases, block->seq)
+    enum levers_op op = levers_computes(&seen->step.phases, block->seq)
                             ? levers_op_made(dtypes, block)
                             : levers_op_of_module(dtypes, block);
-    if (!work->on_host && op == LEVERS_OP_RECURRENT && block->purpose == PURPOSE_WORKSPACE &&
+    if (!seen->on_host && op == LEVERS_OP_RECURRENT && block->purpose == PURPOSE_WORKSPACE &&
         block->asked >= RNN_LAYER)
         part.asked -= rnn_constant(dtypes, block, sure);
-    return levers_half_of(work, &part);
+    return levers_half_of(seen, &part);
 }
 
 /* A state of the optimizer of which it is not known what was asked for, and which is a little
  * larger than a parameter, is as that is, most likely: the rest goes whole, of which half goes with
  * the state's own half. */
-static int64_t slack_of_state(const struct levers_work *work, const struct levers_block *state)
+static int64_t slack_of_state(const struct levers_seen *seen, const struct levers_block *state)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &seen->step;
     int64_t like = 0;
-    if (work->on_host || state->asked <= SPLIT || state->asked != state->size ||
-        levers_is_like_parameter(work, state))
+    if (seen->on_host || state->asked <= SPLIT || state->asked != state->size ||
+        levers_is_like_parameter(seen, state))
         return 0;
     for (size_t i = 0; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
@@ -90,32 +90,32 @@ static int64_t slack_of_state(const struct levers_work *work, const struct lever
     return state->asked - like < SPLIT ? (state->asked - like) / 2 : 0;
 }
 
-int64_t levers_slack_of(const struct levers_work *work, const struct levers_dtypes *dtypes,
+int64_t levers_slack_of(const struct levers_seen *seen, const struct levers_dtypes *dtypes,
                         const struct levers_block *block)
 {
-    int64_t slack = block->size - round_up(work, block->asked);
+    int64_t slack = block->size - round_up(seen, block->asked);
     if (slack > 0)
         return slack;
     if (block->purpose == PURPOSE_OPTIMIZER_STATE)
-        return slack_of_state(work, block);
+        return slack_of_state(seen, block);
     uint64_t least =
         block->site == GROUP_NONE ? MAP_NONE : map_get(&dtypes->least, call_of(dtypes, block));
     slack = least == MAP_NONE ? 0 : block->size - (int64_t)least;
     return slack > 0 && slack < SPLIT ? slack : 0;
 }
 
-bool levers_has_partial_sums(const struct levers_work *work, size_t at)
+bool levers_has_partial_sums(const struct levers_seen *seen, size_t at)
 {
     enum { FLAGS_MOST = 64, SHORT = 4 }; /* beside the sums; events */
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &seen->step;
     const struct levers_block *block = &step->blocks[at], *flags = block + 1;
-    return !work->on_host && at >= step->older && at + 1 < step->count &&
+    return !seen->on_host && at >= step->older && at + 1 < step->count &&
            flags->seq == block->seq + 1 && flags->asked <= block->asked / FLAGS_MOST &&
            flags->site == block->site && flags->module == block->module &&
            block->end - 1 == flags->end && block->end - block->seq <= SHORT;
 }
 
-bool levers_is_like_parameter(const struct levers_work *work, const struct levers_block *block)
+bool levers_is_like_parameter(const struct levers_seen *seen, const struct levers_block *block)
 {
-    return map_get(&work->parameters, (uint64_t)block->asked) != MAP_NONE;
+    return map_get(&seen->parameters, (uint64_t)block->asked) != MAP_NONE;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "error.h"
+#include "levers_names.h"
 #include "mem.h"
 #include "query.h"
 
@@ -13,10 +14,10 @@ static const char dtypes_sql[] =
     "SELECT count(DISTINCT key) AS keys, coalesce(sum(value <> 'float32'), 0) AS others"
     "  FROM setting WHERE process = ?1 AND key IN ('parameter_dtype', 'graph_dtype')";
 
-int levers_is_float32(struct levers_work *work, bool *yes)
+int levers_is_float32(struct levers_seen *seen, bool *yes)
 {
     int64_t keys = 0, others = 0;
-    int err = query_read(work->db, dtypes_sql, Q_IN(work->peak->process),
+    int err = query_read(seen->db, dtypes_sql, Q_IN(seen->peak->process),
                          Q_OUT(Q_INT(keys), Q_INT(others)));
     *yes = keys == 2 && others == 0;
     return err;
@@ -138,11 +139,11 @@ static bool is_in_pieces(const struct levers_step *step, size_t at)
 
 /* Of other code it is not known which operations these are. A GPU has fused ones, beside copies of
  * what goes in. */
-static enum levers_op op_of_attention(const struct levers_work *work, size_t at, bool by_library)
+static enum levers_op op_of_attention(const struct levers_seen *seen, size_t at, bool by_library)
 {
-    if (!is_in_pieces(&work->step, at) || (by_library && !work->on_host))
+    if (!is_in_pieces(&seen->step, at) || (by_library && !seen->on_host))
         return LEVERS_OP_ATTENTION;
-    return by_library && work->torch >= 205 ? LEVERS_OP_MATH : LEVERS_OP_UNKNOWN;
+    return by_library && seen->torch >= 205 ? LEVERS_OP_MATH : LEVERS_OP_UNKNOWN;
 }
 
 /* Libraries that cast to float32 by themselves: transformers its losses, and some of its attention.
@@ -194,32 +195,32 @@ struct site {
     bool own, written;
 };
 
-static int op_of_site(struct levers_work *work, size_t at, struct site *out)
+static int op_of_site(struct levers_seen *seen, size_t at, struct site *out)
 {
     enum levers_op *op = &out->op;
-    const int64_t site = work->step.blocks[at].site;
+    const int64_t site = seen->step.blocks[at].site;
     char *name = NULL;
     bool library = false, loss = false;
-    int err = name_of(work->db, site, &name);
+    int err = name_of(seen->db, site, &name);
     *op = err >= 0 && name ? op_named(name) : LEVERS_OP_UNKNOWN;
     const bool of_module = err >= 0 && name && is_of_module(name);
     out->own = of_module && !may_cast(name);
     out->written = of_module && *op == LEVERS_OP_ATTENTION;
     if (err >= 0 && (*op == LEVERS_OP_LOSS || *op == LEVERS_OP_ENTROPY || *op == LEVERS_OP_SOFTMAX))
-        err = query_read(work->db, library_sql, Q_IN(site), Q_OUT(Q_INT(library), Q_INT(loss)));
+        err = query_read(seen->db, library_sql, Q_IN(site), Q_OUT(Q_INT(library), Q_INT(loss)));
     if ((*op == LEVERS_OP_LOSS || *op == LEVERS_OP_ENTROPY) && loss)
         *op = LEVERS_OP_LOSS_CAST;
     if (*op == LEVERS_OP_SOFTMAX && library)
         *op = LEVERS_OP_UNKNOWN;
     if (*op == LEVERS_OP_ATTENTION)
-        *op = op_of_attention(work, at, ends_with(name, "sdpa_attention_forward"));
+        *op = op_of_attention(seen, at, ends_with(name, "sdpa_attention_forward"));
     mem_free(name);
     return err;
 }
 
-static int read_sites(struct levers_work *work, struct levers_dtypes *out)
+static int read_sites(struct levers_seen *seen, struct levers_dtypes *out)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &seen->step;
     int err = 0;
     for (size_t i = step->older; i < step->count && err >= 0; i++) {
         const struct levers_block *block = &step->blocks[i];
@@ -227,7 +228,7 @@ static int read_sites(struct levers_work *work, struct levers_dtypes *out)
         if (block->site == GROUP_NONE || !levers_computes(&step->phases, block->seq) ||
             map_get(&out->sites, (uint64_t)block->site) != MAP_NONE)
             continue;
-        err = op_of_site(work, i, &site);
+        err = op_of_site(seen, i, &site);
         if (err >= 0 && (!map_put(&out->sites, (uint64_t)block->site, site.op, NULL) ||
                          (site.own && !map_put(&out->own, (uint64_t)block->site, 1, NULL)) ||
                          (site.written && !map_put(&out->written, (uint64_t)block->site, 1, NULL))))
@@ -244,9 +245,9 @@ static bool is_named(const struct levers_dtypes *dtypes, const struct levers_blo
 }
 
 /* A softmax among what an attention makes: it is written out, a line for each operation. */
-static int find_written_out(struct levers_work *work, struct levers_dtypes *out)
+static int find_written_out(struct levers_seen *seen, struct levers_dtypes *out)
 {
-    const struct levers_step *step = &work->step;
+    const struct levers_step *step = &seen->step;
     struct map modules = {0}; /* with a softmax */
     int err = 0;
     for (size_t i = step->older; i < step->count && err == 0; i++)
@@ -278,12 +279,12 @@ static uint64_t shape_of(const char *path)
     return shape >> 1; /* not MAP_NONE */
 }
 
-static int read_modules(struct levers_work *work, struct levers_dtypes *out)
+static int read_modules(struct levers_seen *seen, struct levers_dtypes *out)
 {
     const char *name, *path;
     int64_t id;
     struct query query =
-        query_ask(work->db, "SELECT id, path, class AS name FROM module WHERE class IS NOT NULL",
+        query_ask(seen->db, "SELECT id, path, class AS name FROM module WHERE class IS NOT NULL",
                   Q_NOTHING, Q_OUT(Q_INT(id), Q_TEXT(path), Q_TEXT(name)));
     while (query_next(&query))
         if (!map_put(&out->modules, (uint64_t)id, op_named(name), NULL) ||
@@ -299,12 +300,12 @@ static const char attends_sql[] =
     " SELECT i.id, m.class AS name FROM inner_one i JOIN module m ON m.path || '.' = i.head"
     " WHERE m.class IS NOT NULL";
 
-static int read_attends(struct levers_work *work, struct levers_dtypes *out)
+static int read_attends(struct levers_seen *seen, struct levers_dtypes *out)
 {
     const char *name;
     int64_t id;
     struct query query =
-        query_ask(work->db, attends_sql, Q_NOTHING, Q_OUT(Q_INT(id), Q_TEXT(name)));
+        query_ask(seen->db, attends_sql, Q_NOTHING, Q_OUT(Q_INT(id), Q_TEXT(name)));
     while (query_next(&query))
         if (op_named(name) == LEVERS_OP_ATTENTION && !map_put(&out->attends, (uint64_t)id, 1, NULL))
             query_fail(&query, ERR_NOMEM);
@@ -317,30 +318,30 @@ static const char layers_sql[] =
     "  JOIN module m ON m.path = substr(t.name, 1, instr(t.name, '.weight_hh_l') - 1)"
     " WHERE instr(t.name, '.weight_hh_l') > 0 GROUP BY m.id";
 
-static int read_layers(struct levers_work *work, struct levers_dtypes *out)
+static int read_layers(struct levers_seen *seen, struct levers_dtypes *out)
 {
     int64_t id, layers;
     struct query query =
-        query_ask(work->db, layers_sql, Q_NOTHING, Q_OUT(Q_INT(id), Q_INT(layers)));
+        query_ask(seen->db, layers_sql, Q_NOTHING, Q_OUT(Q_INT(id), Q_INT(layers)));
     while (query_next(&query))
         if (!map_put(&out->layers, (uint64_t)id, (uint64_t)layers, NULL))
             query_fail(&query, ERR_NOMEM);
     return query_end(&query);
 }
 
-int levers_dtypes_read(struct levers_work *work, struct levers_dtypes *out)
+int levers_dtypes_read(struct levers_seen *seen, struct levers_dtypes *out)
 {
     *out = (struct levers_dtypes){0};
-    int err = read_sites(work, out);
+    int err = read_sites(seen, out);
     if (err >= 0)
-        err = find_written_out(work, out);
+        err = find_written_out(seen, out);
     if (err >= 0)
-        err = read_modules(work, out);
+        err = read_modules(seen, out);
     if (err >= 0)
-        err = read_attends(work, out);
+        err = read_attends(seen, out);
     if (err >= 0)
-        err = levers_least_read(work, out);
-    return err < 0 ? err : read_layers(work, out);
+        err = levers_least_read(seen, out);
+    return err < 0 ? err : read_layers(seen, out);
 }
 
 void levers_dtypes_clear(struct levers_dtypes *dtypes)
