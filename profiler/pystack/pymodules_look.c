@@ -207,7 +207,7 @@ static __attribute__((noinline)) struct pymodules_found go_on(const struct pyfra
     struct pymodules_found found = {0, false};
     uint32_t count = way >> WAY_COUNT_AT & WAY_MOST;
     const char *first = shown(&python->layout, pyframes_innermost(&python->layout, state));
-    for (uint32_t i = 0; i < count && !(way & WAY_UNKNOWN); i++) {
+    for (uint32_t i = 0; i < count; i++) {
         const char *frame = up(&python->layout, first, way >> WAY_BITS * i & (ARENA_MAX_DEPTH - 1));
         found.in_engine = way & WAY_TO_ENGINE && i + 1 == count;
         found.module = frame && !found.in_engine ? module_of(python, frame) : 0;
@@ -231,10 +231,11 @@ struct pymodules_found pymodules_go(const struct pyframes_python *python, const 
     const struct pyframes_layout *layout = &python->layout;
     if (is_only_engine(way))
         return (struct pymodules_found){0, true};
+    if (__builtin_expect(way & WAY_UNKNOWN, 0))
+        return pymodules_look(python, state);
     const char *frame = shown(layout, pyframes_innermost(layout, state));
     frame = up(layout, frame, way & (ARENA_MAX_DEPTH - 1));
-    uint32_t module =
-        frame && !(way & WAY_UNKNOWN) ? pymodules_find(at_first_place(layout, frame)) : 0;
+    uint32_t module = frame ? pymodules_find(at_first_place(layout, frame)) : 0;
     if (__builtin_expect(module != 0, 1))
         return (struct pymodules_found){module, false};
     return go_on(python, state, way);
