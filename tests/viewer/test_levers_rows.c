@@ -85,13 +85,30 @@ TEST(one_call_goes_through_a_list)
     CHECK_STR(split("cM rR cM sS", KNOWN, true), "cM rR cM sS");
 }
 
+/* The same of one that is called several times, of which the first copies weights, too. */
+TEST(an_instance_goes_through_its_list_in_each_call)
+{
+    check_calls("cM rR cM sS|cM rR cM sS", KNOWN);
+    check_calls("cM rR rR cM sS sS|cM rR cM sS|cM rR cM sS", KNOWN);
+    check_calls("cM cM rR cM sS|cM rR cM sS", KNOWN);
+}
+
 /* What runs first in the list may be what all parts of it have in common. */
 TEST(parts_of_a_list_share_a_module)
 {
     check_calls("cM nN rR cM nN sS", KNOWN);
+    check_calls("cM nN rR rR cM nN sS|cM nN rR cM nN sS", KNOWN);
+}
+
+/* The first call leaves a part out. */
+TEST(a_later_call_may_run_more)
+{
+    check_calls("aA bB|aA bB cC", KNOWN);
+    check_calls("aA bB|aA bB cC|aA bB cC", KNOWN);
 }
 
 TEST_MAIN(TEST_CASE(a_row_that_repeats_is_as_many_calls),
           TEST_CASE(other_modules_are_another_call_where_they_are_known),
           TEST_CASE(calls_may_differ), TEST_CASE(one_call_goes_through_a_list),
-          TEST_CASE(parts_of_a_list_share_a_module))
+          TEST_CASE(an_instance_goes_through_its_list_in_each_call),
+          TEST_CASE(parts_of_a_list_share_a_module), TEST_CASE(a_later_call_may_run_more))
