@@ -19,21 +19,21 @@ static const char *const places[] = {
     "../profiler/libtidemark.so",     /* a build tree: viewer-cli/tidemark */
 };
 
-/* `path` without links and dots, if it is a file that can be read. */
+/* `path` without links and dots, if it is a file; one that may not be read is named all the same,
+ * for the reason. */
 static int resolve(const char *path, char *out, size_t size)
 {
     char real[PATH_MAX];
     struct stat st;
     size_t length;
 
-    if (!realpath(path, real) || stat(real, &st) != 0 || !S_ISREG(st.st_mode) ||
-        access(real, R_OK) != 0)
+    if (!realpath(path, real) || stat(real, &st) != 0 || !S_ISREG(st.st_mode))
         return ERR_NOTFOUND;
     length = strlen(real);
     if (length >= size)
         return ERR_LIMIT;
     memcpy(out, real, length + 1);
-    return BASE_OK;
+    return access(real, R_OK) == 0 ? BASE_OK : ERR_DENIED;
 }
 
 int guest_path_beside(const char *exe, char *out, size_t size)

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
@@ -16,7 +15,6 @@
 
 #include "clock.h"
 #include "error.h"
-#include "hello_server.h"
 #include "mem.h"
 #include "signals.h"
 
@@ -135,144 +133,4 @@ int launch_become(const struct launch *launch)
 int launch_exit_code(int exec_errno)
 {
     return exec_errno == ENOENT || exec_errno == ENOTDIR ? 127 : 126;
-}
-
-/* ---- trying the guest ---- */
-
-struct trial {
-    pid_t pid;
-    int said; /* the loader's complaints: the child's stderr */
-    bool hello;
-};
-
-static int heard(void *context, const struct hello_said *said)
-{
-    struct trial *trial = context;
-    if (said->pid == trial->pid && said->understood)
-        trial->hello = true;
-    if (said->pidfd >= 0)
-        close(said->pidfd);
-    return -1;
-}
-
-static const char *const idle_programs[][4] = {
-    {"/bin/true"}, {"/usr/bin/true"}, {"/bin/sh", "-c", ":"}};
-
-static pid_t start_trial(const char *guest, const struct hello_server *server,
-                         const struct launch_origin *origin, int said)
-{
-    struct launch_words words = {
-        .guest = guest, .socket = hello_server_name(server), .door = hello_server_door(server)};
-    char **env = launch_env(environ, &words);
-    pid_t pid = env ? fork() : -1;
-    if (pid != 0) {
-        mem_free(env);
-        return pid;
-    }
-    launch_give_back_signals(origin);
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    dup2(null, STDIN_FILENO);
-    dup2(null, STDOUT_FILENO);
-    dup2(said, STDERR_FILENO);
-    for (size_t i = 0; i < sizeof idle_programs / sizeof *idle_programs; i++) {
-        union {
-            const char *const *in;
-            char *const *out;
-        } argv = {.in = idle_programs[i]};
-        execve(argv.out[0], argv.out, env);
-    }
-    _exit(127);
-}
-
-static bool wait_for_trial(struct trial *trial, struct hello_server *server, uint64_t patience_ns,
-                           int *status)
-{
-    uint64_t begin = clock_now_ns();
-    bool ended = false;
-    while (clock_now_ns() - begin < patience_ns && !(ended && trial->hello)) {
-        struct pollfd wake = {.fd = hello_server_fd(server), .events = POLLIN};
-        poll(&wake, 1, 2); /* the child's end comes without a descriptor */
-        hello_server_handle(server, heard, trial);
-        if (!ended && waitpid(trial->pid, status, WNOHANG) == trial->pid) {
-            ended = true;
-            hello_server_handle(server, heard, trial);
-            if (!trial->hello)
-                return true; /* all that it wanted to say has arrived */
-        }
-    }
-    if (!ended) {
-        kill(trial->pid, SIGKILL);
-        waitpid(trial->pid, status, 0);
-    }
-    return ended;
-}
-
-static void explain(const struct trial *trial, bool ended, int status, struct buf *why)
-{
-    char text[512];
-    ssize_t n = read(trial->said, text, sizeof text - 1);
-    size_t bytes = n > 0 ? strcspn((text[n] = '\0', text), "\n") : 0;
-    if (!ended)
-        buf_text(why, "/bin/true did not end with it");
-    else if (WIFSIGNALED(status))
-        buf_print(why, "/bin/true was killed with it: %s", strsignal(WTERMSIG(status)));
-    else if (WEXITSTATUS(status) != 0)
-        buf_print(why, "/bin/true failed with it, exit status %d", WEXITSTATUS(status));
-    else
-        buf_text(why, "it was loaded into /bin/true and did not say hello");
-    if (bytes > 0) {
-        buf_text(why, " (");
-        buf_add(why, text, bytes);
-        buf_text(why, ")");
-    }
-}
-
-/* False: *why has the reason; *ended says that waiting longer would not have helped. */
-static bool try_once(const char *guest, const struct launch_origin *origin, uint64_t patience_ns,
-                     bool *ended, struct buf *why)
-{
-    struct hello_server *server = NULL;
-    struct trial trial = {.pid = -1};
-    int pipe_fds[2], status = 0;
-    bool good = false;
-    *ended = false;
-    if (pipe2(pipe_fds, O_CLOEXEC | O_NONBLOCK) != 0) {
-        buf_text(why, strerror(errno));
-        return false;
-    }
-    trial.said = pipe_fds[0];
-    if (hello_server_open(&server) == BASE_OK)
-        trial.pid = start_trial(guest, server, origin, pipe_fds[1]);
-    if (trial.pid > 0) {
-        *ended = wait_for_trial(&trial, server, patience_ns, &status);
-        good = *ended && trial.hello && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-        if (!good)
-            explain(&trial, *ended, status, why);
-    } else {
-        buf_text(why, "it could not be tried");
-    }
-    hello_server_close(server);
-    close(pipe_fds[0]);
-    close(pipe_fds[1]);
-    return good;
-}
-
-bool launch_try_guest(const char *guest, const struct launch_origin *origin, uint64_t patience_ns,
-                      struct buf *why)
-{
-    bool ended;
-    if (access(guest, R_OK) != 0) {
-        buf_print(why, "%s: %s", guest, strerror(errno));
-        return false;
-    }
-    if (strpbrk(guest, " :\n\t")) {
-        buf_print(why, "the path %s holds a space or a colon, which LD_PRELOAD cannot", guest);
-        return false;
-    }
-    if (try_once(guest, origin, patience_ns, &ended, why))
-        return true;
-    if (!ended)
-        return false;
-    buf_clear(why);
-    return try_once(guest, origin, patience_ns, &ended, why);
 }

@@ -58,13 +58,17 @@ int launch_become(const struct launch *launch);
 int launch_exit_code(int exec_errno);
 
 /* Tries the guest on a program that does nothing: it must run, and say hello, within the time that
- * a busy machine may need; if it fails, once more. False: *why has the reason. */
+ * a busy machine may need; if it fails, once more. False: *why has the reason, and what to do. */
 #define LAUNCH_PATIENCE_NS (10 * NS_PER_S)
 bool launch_try_guest(const char *guest, const struct launch_origin *origin, uint64_t patience_ns,
                       struct buf *why);
+/* The same of a library that stands in for CUDA's driver, and says no hello. */
+bool launch_try_stand_in(const char *library, const struct launch_origin *origin,
+                         uint64_t patience_ns, struct buf *why);
 
 /* Why a program may not have said hello, as far as its file tells (launch_why.c). */
 void launch_why_silent(const char *program, struct buf *why);
+bool launch_is_foreign(const char *path); /* an ELF file, for another machine than ours */
 /* The file that execvp would take: false if there is none. */
 bool launch_find(const char *program, char *path, size_t room);
 

@@ -72,10 +72,26 @@ static bool is_privileged(const char *path, struct buf *why)
     return user || group || capable;
 }
 
+static bool is_foreign(const Elf64_Ehdr *header)
+{
+    return header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != OUR_MACHINE;
+}
+
+bool launch_is_foreign(const char *path)
+{
+    Elf64_Ehdr header;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, &header, sizeof header);
+    if (fd >= 0)
+        close(fd);
+    return n == (ssize_t)sizeof header && memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+           is_foreign(&header);
+}
+
 /* Reads the program headers; true with the reason when it cannot load our library. */
 static bool elf_says(int fd, const char *path, const Elf64_Ehdr *header, struct buf *why)
 {
-    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != OUR_MACHINE) {
+    if (is_foreign(header)) {
         buf_print(why, "%s is a program for another kind of machine than the library", path);
         return true;
     }

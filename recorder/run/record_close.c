@@ -205,10 +205,13 @@ static void fill_result(struct recording *recording)
     result->summary.exit_code = result->exit_code;
     if (recording->options.armed)
         say_armed(recording);
+    else if (recording->no_guest.count > 0 || recording->no_guest.broken)
+        buf_text(&result->summary.unloaded, buf_string(&recording->no_guest));
     else if (!watch->root_heard)
         buf_text(&result->summary.silent, buf_string(&watch->silent));
     else
         buf_text(&result->summary.silent, buf_string(&watch->became));
+    buf_text(&result->summary.strayed, buf_string(&watch->strayed));
     if (watch->refused > 0)
         summary_hint(&result->summary, "%llu %s could not be recorded: %s",
                      (unsigned long long)watch->refused,

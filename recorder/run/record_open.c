@@ -77,11 +77,31 @@ static void try_guest(struct recording *recording)
         why_no_library(&recording->no_guest);
     else if (!launch_try_guest(recording->options.guest, &recording->origin, LAUNCH_PATIENCE_NS,
                                &recording->no_guest))
-        buf_print(&line, "the library cannot be loaded here: %s; the program runs unrecorded",
-                  buf_string(&recording->no_guest));
-    if (line.count > 0)
+        buf_print(&line, "the program runs unrecorded: %s", buf_string(&recording->no_guest));
+    if (line.count > 0 && !recording->options.rehearsal)
         warn(recording, buf_string(&line));
     buf_clear(&line);
+}
+
+/* Without them the program would not run as on the GPU that was asked for, or nobody would see it:
+ * it is not started. */
+static int try_rehearsal(struct recording *recording)
+{
+    struct buf why = {0};
+    if (!recording->options.rehearsal)
+        return BASE_OK;
+    if (recording->no_guest.count > 0)
+        buf_text(&why, buf_string(&recording->no_guest));
+    else
+        launch_try_stand_in(recording->options.rehearsal->library, &recording->origin,
+                            LAUNCH_PATIENCE_NS, &why);
+    int err = why.count > 0 || why.broken ? ERR_NOTFOUND : BASE_OK;
+    if (err) {
+        buf_print(&recording->result->summary.failure, "cannot rehearse: %s", buf_string(&why));
+        recording->result->exit_code = EXIT_INPUT;
+    }
+    buf_clear(&why);
+    return err;
 }
 
 /* What is left to other tools that are there already. */
@@ -379,6 +399,9 @@ int record_open(struct recording *recording)
         witness_start(&recording->witness, recording->options.argv);
         try_guest(recording);
         look_for_others(recording);
+        err = try_rehearsal(recording);
+        if (err)
+            return err;
     }
     recording->start_ns = clock_now_ns();
     err = open_store(recording);

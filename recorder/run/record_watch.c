@@ -132,6 +132,9 @@ static void look_for_other_image(struct watch *watch, struct process *process)
     if (process->root) {
         buf_clear(&watch->became);
         buf_text(&watch->became, buf_string(&why));
+    } else if (watch->strayed.count == 0) {
+        buf_print(&watch->strayed, "process %llu: %s", (unsigned long long)process->key,
+                  buf_string(&why));
     }
 out:
     buf_clear(&what);
@@ -567,6 +570,7 @@ void watch_close(struct watch *watch)
     watch->epoll = -1;
     watch->options.drain = NULL;
     buf_clear(&watch->became);
+    buf_clear(&watch->strayed);
     buf_clear(&watch->refusal);
     buf_clear(&watch->left);
     buf_clear(&watch->silent);

@@ -69,6 +69,7 @@ struct watch {
     uint64_t rings;       /* made, and not yet back */
     struct buf silent;    /* why the root did not say hello before others did, or its end came */
     struct buf became;    /* what the root is that said hello as something else; empty: itself */
+    struct buf strayed;   /* the same of the first other process, with its number; empty: none */
     uint64_t image_ns;    /* the last look for such changes */
     struct buf refusal;   /* why a process got no ring: the first one's reason */
     uint64_t refused;     /* processes that got none */

@@ -20,6 +20,8 @@ void summary_clear(struct summary *summary)
     buf_clear(&summary->stopped);
     buf_clear(&summary->killed);
     buf_clear(&summary->silent);
+    buf_clear(&summary->strayed);
+    buf_clear(&summary->unloaded);
     buf_clear(&summary->hints);
     *summary = (struct summary){0};
 }
@@ -98,6 +100,30 @@ static void add_events(const struct summary *summary, struct buf *out)
     }
     buf_text(out, " were stored, then the recording stopped: ");
     put_safe(out, words(&summary->stopped));
+    buf_text(out, "\n");
+}
+
+/* Nobody who could have lost something took part. */
+static bool is_nothing(const struct summary *summary)
+{
+    return (is_set(&summary->unloaded) || is_set(&summary->silent) || is_set(&summary->strayed)) &&
+           summary->totals.events == 0 && summary->missing == 0 && !is_set(&summary->stopped) &&
+           !is_set(&summary->removed);
+}
+
+static void add_nothing(const struct summary *summary, struct buf *out)
+{
+    const struct {
+        const char *what;
+        const struct buf *why;
+    } reasons[] = {
+        {"libtidemark.so was not loaded into the program: ", &summary->unloaded},
+        {"the program itself did not take part: ", &summary->silent},
+        {"", &summary->strayed},
+    };
+    size_t i = is_set(&summary->unloaded) ? 0 : is_set(&summary->silent) ? 1 : 2;
+    buf_print(out, "tidemark: nothing was recorded: %s", reasons[i].what);
+    put_safe(out, words(reasons[i].why));
     buf_text(out, "\n");
 }
 
@@ -236,9 +262,13 @@ void summary_text(const struct summary *summary, struct buf *out)
         buf_text(out, "tidemark: there is no recording\n");
     }
     add_events(summary, out);
-    add_lost(summary, out);
-    add_peak(summary, out);
-    add_unseen(summary, out);
+    if (is_nothing(summary)) {
+        add_nothing(summary, out);
+    } else {
+        add_lost(summary, out);
+        add_peak(summary, out);
+        add_unseen(summary, out);
+    }
     if (is_set(&summary->killed))
         buf_print(out, "tidemark: %s\n", words(&summary->killed));
     if (*file) {
@@ -249,7 +279,7 @@ void summary_text(const struct summary *summary, struct buf *out)
         argv_quote(out, file, strlen(file));
         buf_text(out, "\n");
     }
-    if (summary->silent.count > 0) {
+    if (summary->silent.count > 0 && !is_nothing(summary)) {
         buf_text(out, "tidemark: the program itself did not take part: ");
         put_safe(out, buf_string(&summary->silent));
         buf_text(out, "\n");

@@ -27,11 +27,13 @@ struct summary {        /* all zero is valid; summary_clear frees the texts */
     struct buf moved;   /* the file, if it was moved to where nobody knows; empty: it was not */
     struct buf stopped; /* why the rest could not be stored; empty: all was */
     uint64_t stored_events, stored_blocks; /* if it was not */
-    uint64_t missing;  /* processes that reached us and could not be recorded; a hint says why */
-    bool may_miss;     /* there may be more, of which we do not know */
-    struct buf killed; /* for their memory: who, and the limit; empty: nobody */
-    struct buf silent; /* why the program itself never said hello; empty if it did */
-    struct buf hints;  /* further lines, each ended by a newline */
+    uint64_t missing;    /* processes that reached us and could not be recorded; a hint says why */
+    bool may_miss;       /* there may be more, of which we do not know */
+    struct buf killed;   /* for their memory: who, and the limit; empty: nobody */
+    struct buf silent;   /* why the program itself never said hello; empty if it did */
+    struct buf strayed;  /* the same of a process that it started */
+    struct buf unloaded; /* why libtidemark.so was not even tried in it; empty if it was */
+    struct buf hints;    /* further lines, each ended by a newline */
 };
 
 void summary_clear(struct summary *summary);

@@ -85,6 +85,20 @@ TEST(missing_is_said)
     CHECK_INT(guest_path_beside("tidemark", got, sizeof got), ERR_ARG);
 }
 
+/* Named all the same: who starts it says why it cannot be loaded. */
+TEST(one_that_may_not_be_read_is_named)
+{
+    char path[PATH_MAX], got[PATH_MAX];
+    if (geteuid() == 0)
+        SKIP("root may read everything");
+    make_file("guest.so");
+    path_below(path, "guest.so");
+    REQUIRE(chmod(path, 0) == 0);
+    REQUIRE(setenv("TIDEMARK_GUEST", path, 1) == 0);
+    CHECK_INT(guest_path_find(got, sizeof got), ERR_DENIED);
+    CHECK_STR(got, path);
+}
+
 TEST(small_buffer_is_an_error)
 {
     char path[PATH_MAX], got[8] = "before";
@@ -120,5 +134,5 @@ TEST(without_environment_the_program_is_asked)
 
 TEST_MAIN(TEST_CASE(installed_is_found), TEST_CASE(build_tree_is_found),
           TEST_CASE(installed_comes_first_if_it_is_a_file), TEST_CASE(missing_is_said),
-          TEST_CASE(small_buffer_is_an_error), TEST_CASE(environment_comes_first),
-          TEST_CASE(without_environment_the_program_is_asked))
+          TEST_CASE(one_that_may_not_be_read_is_named), TEST_CASE(small_buffer_is_an_error),
+          TEST_CASE(environment_comes_first), TEST_CASE(without_environment_the_program_is_asked))

@@ -73,6 +73,38 @@ grep -q "did you mean a100-40gb, a100-80gb or a100-80gb-pcie?" err || is "$(cat 
 rehearse --gpu "NVIDIA GeForce RTX 4090" -- "$cards"
 is "$(sed -n 2p out)" "card 0 has 25386352640" "a name as nvidia-smi prints it"
 
+# Libraries that cannot be loaded: the program is not started, and it is said which.
+bin=inst/bin
+lib=inst/lib/tidemark
+mkdir -p $bin $lib/rehearsal
+cp "$tidemark" $bin/tidemark
+cp "$guest" $lib/libtidemark.so
+cp "$(dirname "$guest")"/../rehearsal/lib/*.so.1 $lib/rehearsal
+built=$tidemark
+tidemark=$work/$bin/tidemark
+refused() {
+    rehearse --gpu t4 -- sh -c 'echo ran'
+    is "$status" 3 "status with $1"
+    is "$(cat out; ls run.db 2>/dev/null)" "" "what ran or is left with $1"
+    says "cannot rehearse: .*$2"
+}
+rehearse --gpu t4 -- "$cards"
+is "$status" 0 "status of a copied installation"
+mv $lib/rehearsal/libcuda.so.1 driver
+: >$lib/rehearsal/libcuda.so.1
+refused "an empty driver" "libcuda.so.1 cannot be loaded: file too short; install Tidemark again"
+head -c 100000 driver >$lib/rehearsal/libcuda.so.1
+refused "half a driver" "libcuda.so.1"
+rm $lib/rehearsal/libcuda.so.1
+refused "no driver" "no .*libcuda.so.1 that can be read: install Tidemark again"
+mv driver $lib/rehearsal/libcuda.so.1
+mv $lib/rehearsal/libnvidia-ml.so.1 nvml
+refused "no NVML" "no .*libnvidia-ml.so.1 that can be read"
+mv nvml $lib/rehearsal/libnvidia-ml.so.1
+: >$lib/libtidemark.so
+refused "an empty libtidemark.so" "libtidemark.so cannot be loaded: file too short"
+tidemark=$built
+
 # A Python without CUDA's build of PyTorch is found out before anything runs.
 mkdir -p torch/lib
 : >torch/__init__.py

@@ -21,7 +21,8 @@ finished
 is "$(ask 'SELECT id, origin, ended, exit_code, live IS NULL FROM process')" "1|root|exit|6|1" \
     "the row of a static program"
 is "$(ask "SELECT why_not LIKE '%linked statically' FROM process")" 1 "why it is silent"
-says "prog_static is linked statically"
+says "nothing was recorded: the program itself did not take part: .*prog_static is linked statically"
+is "$(grep -c 'nothing was lost\|no block was' err)" 0 "what else is said of nothing"
 
 # A static program that starts one that can be recorded.
 record -- "$programs/prog_static" spawn 1 "$story" alloc 2
@@ -63,14 +64,32 @@ echo "not a library" >broken.so
 rm -f run.db
 "$programs/record_driver" -o run.db -g "$work/broken.so" -- "$story" alloc 5 exit 4 >out 2>err
 is $? 4 "a broken library"
-says "warning: the library cannot be loaded here"
-says "the program itself did not take part"
+says "warning: the program runs unrecorded: .*broken.so cannot be loaded: file too short; install"
+says "nothing was recorded: libtidemark.so was not loaded into the program: .*broken.so cannot be"
+is "$(grep -c 'nothing was lost\|no block was' err)" 0 "what else is said of a broken library"
 finished
 is "$(ask 'SELECT id, origin, ended, events FROM process')" "1|root|exit|0" "a row all the same"
 rm -f run.db
 "$programs/record_driver" -o run.db -g "$work/missing.so" -- "$story" exit 4 >out 2>err
 is $? 4 "a missing library"
 says "No such file"
+
+# One that only a process of another user cannot load: the loader says so, and leaves it out.
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+    mkdir -m 700 ours
+    cp "$guest" ours/guest.so
+    chmod 755 "$work"
+    rm -f run.db
+    "$programs/record_driver" -o run.db -g "$work/ours/guest.so" -- setpriv --reuid 65534 \
+        --clear-groups sh -c 'exit 6' >out 2>err
+    is $? 6 "a library that another user may not read"
+    says "nothing was recorded: the program itself did not take part: it .*bec[ao]me"
+    rm -f run.db
+    "$programs/record_driver" -o run.db -g "$work/ours/guest.so" -- sh -c \
+        'setpriv --reuid 65534 --clear-groups sleep 1.5; exit 7' >out 2>err
+    is $? 7 "the same of what it started"
+    says "nothing was recorded: process 2: it became .*sleep, which did not say hello"
+fi
 
 # A ring of 256 MiB that does not fit into the memory we may have.
 (

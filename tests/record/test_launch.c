@@ -135,9 +135,55 @@ TEST(a_guest_that_is_none_is_refused)
 {
     check_bad_guest(test_path("missing.so"), "No such file");
     close(open(test_path("empty.so"), O_CREAT | O_WRONLY, 0700));
-    check_bad_guest(test_path("empty.so"), "did not say hello");
+    check_bad_guest(test_path("empty.so"), "empty.so cannot be loaded: file too short");
     close(open(test_path("with space.so"), O_CREAT | O_WRONLY, 0700));
     check_bad_guest(test_path("with space.so"), "a space or a colon");
+}
+
+static void write_elf(const char *path, unsigned char class, unsigned char machine)
+{
+    unsigned char header[64] = {0x7f, 'E', 'L', 'F', class, 1, 1};
+    FILE *file = fopen(path, "w");
+    header[18] = machine;
+    REQUIRE(file && fwrite(header, sizeof header, 1, file) == 1 && fclose(file) == 0);
+}
+
+TEST(a_library_of_another_machine_is_named_as_such)
+{
+    write_elf(test_path("elf32.so"), 1, 3);
+    check_bad_guest(test_path("elf32.so"), "another kind of machine; install Tidemark again");
+    write_elf(test_path("other.so"), 2, 8); /* MIPS */
+    check_bad_guest(test_path("other.so"), "another kind of machine");
+}
+
+static bool try_stand_in(const char *library, struct buf *why)
+{
+    struct launch_origin origin;
+    int fd = launch_take_signals(&origin);
+    bool good = launch_try_stand_in(library, &origin, patience_ns, why);
+    close(fd);
+    launch_give_back_signals(&origin);
+    return good;
+}
+
+/* It says no hello, and the loader's complaint is all that one hears of it. */
+TEST(a_stand_in_that_the_loader_leaves_out_is_refused)
+{
+    struct buf why = {0};
+    close(open(test_path("empty.so"), O_CREAT | O_WRONLY, 0700));
+    CHECK(!try_stand_in(test_path("empty.so"), &why));
+    CHECK(strstr(buf_string(&why), "empty.so cannot be loaded: file too short; install"));
+    buf_clear(&why);
+    CHECK(!try_stand_in(test_path("missing.so"), &why));
+    CHECK(strstr(buf_string(&why), "No such file"));
+    buf_clear(&why);
+    if (!guest_path[0])
+        SKIP("this build has no library to load");
+    CHECK(!try_stand_in(bad_guest_path, &why));
+    CHECK(strstr(buf_string(&why), "exit status 3"));
+    buf_clear(&why);
+    CHECK(try_stand_in(guest_path, &why)); /* any that loads */
+    CHECK_STR(buf_string(&why), "");
 }
 
 TEST(the_guest_is_taken)
@@ -155,7 +201,7 @@ TEST(a_guest_that_breaks_programs_is_refused)
         SKIP("this build has no guest");
     check_bad_guest(bad_guest_path, "exit status 3");
     setenv("BAD_GUEST", "kill", 1);
-    check_bad_guest(bad_guest_path, "was killed with it");
+    check_bad_guest(bad_guest_path, "libbad_guest.so loaded: ");
 }
 
 TEST(a_guest_that_fails_has_a_second_trial)
@@ -181,6 +227,8 @@ TEST(a_guest_that_never_ends_is_refused)
 TEST_MAIN(TEST_CASE(a_program_is_run), TEST_CASE(two_words_are_put_into_its_environment),
           TEST_CASE(an_older_preload_comes_second), TEST_CASE(a_missing_program_is_an_error),
           TEST_CASE(a_file_that_is_no_program_is_an_error), TEST_CASE(signals_are_as_they_were),
+          TEST_CASE(a_library_of_another_machine_is_named_as_such),
+          TEST_CASE(a_stand_in_that_the_loader_leaves_out_is_refused),
           TEST_CASE(the_guest_is_taken), TEST_CASE(a_guest_that_breaks_programs_is_refused),
           TEST_CASE(a_guest_that_fails_has_a_second_trial),
           TEST_CASE(a_guest_that_never_ends_is_refused), TEST_CASE(a_guest_that_is_none_is_refused))

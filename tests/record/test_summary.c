@@ -39,8 +39,11 @@ static void check(struct summary *summary, unsigned lines, unsigned names)
 TEST(names_of_what_ran)
 {
     struct summary summary = {.processes = 1};
-    summary.totals = (struct state_totals){
-        .allocs = 1, .peak_allocated = 1, .peak_step = BATCH_NULL, .peak_rank = BATCH_NULL};
+    summary.totals = (struct state_totals){.events = 1,
+                                           .allocs = 1,
+                                           .peak_allocated = 1,
+                                           .peak_step = BATCH_NULL,
+                                           .peak_rank = BATCH_NULL};
     strcpy(summary.totals.peak_phase, evil);
     strncpy(summary.totals.peak_device_name, "\033c\n", 4);
     buf_text(&summary.file, evil);
@@ -55,6 +58,36 @@ TEST(names_of_the_driver)
     strncpy(summary.totals.given_device_name, "\033c\n", 4);
     buf_text(&summary.removed, evil);
     check(&summary, 4, 1);
+}
+
+/* Who took no part lost nothing, and that is not what matters. */
+TEST(nothing_was_recorded)
+{
+    static const char *const before[] = {
+        "nothing was recorded: libtidemark.so was not loaded into the program: ",
+        "nothing was recorded: the program itself did not take part: ", "nothing was recorded: "};
+    for (unsigned i = 0; i < 3; i++) {
+        struct summary summary = {.processes = 1};
+        struct buf text = {0}, want = {0};
+        buf_text(&summary.strayed, shown);
+        buf_text(i == 0   ? &summary.unloaded
+                 : i == 1 ? &summary.silent
+                          : &summary.strayed,
+                 i < 2 ? shown : "");
+        buf_print(&want, "tidemark: %s%s\n", before[i], shown);
+        summary_text(&summary, &text);
+        check_lines(buf_string(&text), 3);
+        CHECK(strstr(buf_string(&text), buf_string(&want)));
+        CHECK(!strstr(buf_string(&text), "nothing was lost"));
+        buf_clear(&text);
+        summary.totals.events = 1; /* of a process that it started */
+        summary_text(&summary, &text);
+        CHECK(!strstr(buf_string(&text), "nothing was recorded"));
+        CHECK(strstr(buf_string(&text), "nothing was lost"));
+        buf_clear(&text);
+        buf_clear(&want);
+        summary_clear(&summary);
+    }
 }
 
 TEST(reasons)
@@ -116,5 +149,5 @@ TEST(the_peak_is_of_a_rank)
 }
 
 TEST_MAIN(TEST_CASE(the_peak_is_of_a_rank), TEST_CASE(names_of_what_ran),
-          TEST_CASE(names_of_the_driver), TEST_CASE(reasons),
+          TEST_CASE(names_of_the_driver), TEST_CASE(nothing_was_recorded), TEST_CASE(reasons),
           TEST_CASE(a_program_that_was_left_running_was_not_killed))

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "error.h"
 #include "gpu_cards.h"
@@ -70,13 +71,30 @@ static void describe(const struct settings *settings, char *text, size_t room)
              gpu->capability->minor);
 }
 
+/* The driver's stand-in is preloaded, and tried before; NVML's is found by its name. */
+static bool find_libraries(struct rehearse_plan *plan, const struct record_call *call)
+{
+    char nvml[PATH_MAX + 32];
+    const char *missing = NULL;
+    if (!call->record.guest)
+        missing = "libtidemark.so";
+    else if (guest_path_rehearsal(call->guest, plan->library, plan->folder, PATH_MAX) != BASE_OK)
+        missing = *plan->library ? plan->library : "rehearsal/libcuda.so.1";
+    snprintf(nvml, sizeof nvml, "%s/libnvidia-ml.so.1", plan->folder);
+    if (!missing && access(nvml, R_OK) != 0)
+        missing = nvml;
+    if (missing)
+        log_say(LOG_ERROR,
+                "cannot rehearse: this installation has no %s that can be read: install Tidemark "
+                "again",
+                missing);
+    return !missing;
+}
+
 static int plan_rehearsal(struct rehearse_plan *plan, struct record_call *call)
 {
-    if (!call->record.guest ||
-        guest_path_rehearsal(call->guest, plan->library, plan->folder, PATH_MAX) != BASE_OK) {
-        log_say(LOG_ERROR, "this installation has no libraries for a rehearsal");
+    if (!find_libraries(plan, call))
         return EXIT_INPUT;
-    }
     if (!settings_write(&plan->settings, plan->text, sizeof plan->text))
         return EXIT_INTERNAL;
     describe(&plan->settings, plan->gpu, sizeof plan->gpu);

@@ -159,7 +159,8 @@ bool record_call_prepare(const struct command *command, struct record_call *call
     if (!record_call_prepare_file(command, call))
         return false;
     /* Without the library the program runs all the same, and the recording says why it is empty. */
-    if (guest_path_find(call->guest, sizeof call->guest) == 0)
+    int err = guest_path_find(call->guest, sizeof call->guest);
+    if (err == 0 || err == ERR_DENIED)
         record->guest = call->guest;
     if (record->guest && guest_path_python(call->guest, call->python, sizeof call->python) == 0)
         record->python = call->python;
