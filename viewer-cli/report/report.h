@@ -20,6 +20,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "buf.h"
 #include "command.h"
 #include "db.h"
 #include "emit.h"
@@ -141,6 +142,9 @@ int report_end(struct report *report, int err);
 int report_pause(struct report *report);
 int report_resume(struct report *report);
 
+/* The library was not loaded, or no process took part: nothing can have been lost, either. With the
+ * reason where it is one for all processes; "". */
+int report_is_unrecorded(struct report *report, bool *is, struct buf *why);
 /* Notes that there was nothing to report on, and the reasons that the processes gave. */
 void report_nothing(struct report *report);
 /* The same of a look at a recording that goes on. */

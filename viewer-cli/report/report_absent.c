@@ -226,17 +226,50 @@ static void note_death(struct report *report)
     query_end(&query);
 }
 
-void report_nothing(struct report *report)
+int report_is_unrecorded(struct report *report, bool *is, struct buf *why)
+{
+    static const char sql[] =
+        "SELECT (SELECT value FROM meta WHERE key = 'guest' AND value <> 'loaded') AS guest,"
+        "  EXISTS(SELECT 1 FROM process) AND NOT EXISTS(SELECT 1 FROM heap)"
+        "  AND EXISTS(SELECT 1 FROM meta WHERE key = 'finished' AND value = 1)"
+        "  AND NOT EXISTS(SELECT 1 FROM process WHERE live IS NOT NULL OR events > 0"
+        "                 OR coalesce(why_not, '') = '') AS silent";
+    const char *guest = NULL;
+    bool silent = false;
+    struct query query = query_ask(report->db, sql, Q_NOTHING, Q_OUT(Q_TEXT(guest), Q_INT(silent)));
+    *is = false;
+    if (query_next(&query)) {
+        *is = silent || (guest && *guest);
+        buf_text(why, guest ? guest : "");
+    }
+    return query_end(&query);
+}
+
+/* Which of the two it is: of a look at a part nothing more is known. */
+static bool say_unrecorded(struct report *report)
+{
+    struct buf why = {0};
+    bool is = false;
+    int err = report_is_unrecorded(report, &is, &why);
+    bool all = err >= 0 && is && report->scope_count == 0 && !is_narrowed(report->options);
+    if (!all)
+        emit_note(&report->emit, "no memory was reported%s",
+                  is_narrowed(report->options) ? " in what these options ask for" : "");
+    else if (why.count > 0)
+        emit_note(&report->emit,
+                  "nothing was recorded: libtidemark.so was not loaded into the program: %s",
+                  buf_string(&why));
+    else
+        emit_note(&report->emit, "nothing was recorded");
+    bool said = all && why.count > 0;
+    buf_clear(&why);
+    return said;
+}
+
+static void note_reasons(struct report *report)
 {
     int64_t id;
     const char *why_not;
-    emit_note(&report->emit, "no memory was reported%s",
-              is_narrowed(report->options) ? " in what these options ask for" : "");
-    report_note_steps(report);
-    report_note_driven(report);
-    if (report->scope_count > 0)
-        return;
-    note_death(report);
     struct query query =
         query_ask(report->db, "SELECT id, why_not FROM process WHERE why_not <> ''", Q_NOTHING,
                   Q_OUT(Q_INT(id), Q_TEXT(why_not)));
@@ -244,4 +277,16 @@ void report_nothing(struct report *report)
         if (report_process_of(report, id))
             emit_note(&report->emit, "process %" PRId64 ": %s", id, why_not);
     query_end(&query);
+}
+
+void report_nothing(struct report *report)
+{
+    bool unrecorded = say_unrecorded(report);
+    report_note_steps(report);
+    report_note_driven(report);
+    if (report->scope_count > 0)
+        return;
+    note_death(report);
+    if (!unrecorded)
+        note_reasons(report);
 }

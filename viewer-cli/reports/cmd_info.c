@@ -359,10 +359,17 @@ static int read_missing(struct db *db, int64_t *missing)
 static int put_empty(struct report *report, const struct plain *plain, bool finished)
 {
     int64_t missing;
+    struct buf why = {0};
+    bool unrecorded = false;
     int err = read_missing(report->db, &missing);
+    if (err >= 0)
+        err = report_is_unrecorded(report, &unrecorded, &why);
+    buf_clear(&why);
     if (err < 0)
         return err;
-    if (missing > 0 && plain->columns == lost_columns)
+    if (unrecorded && plain->columns == lost_columns)
+        emit_heading(&report->emit, "Nothing was recorded.");
+    else if (missing > 0 && plain->columns == lost_columns)
         emit_heading(&report->emit, "%" PRId64 " process%s could not be recorded.", missing,
                      missing == 1 ? "" : "es");
     else
