@@ -1,4 +1,4 @@
-// The peak in short: what held it, why, and what would lower it. All of it is what `peak` says.
+// The peak in short: what held it, why, and changes that lower it. All of it is what `peak` says.
 import { bytes, delta, duration, percent, plural } from './format.js';
 import { dot, make, PURPOSE_COLOURS } from './dom.js';
 
@@ -75,7 +75,7 @@ function leverRow(row) {
   const then = row.next_step !== null || row.next_phase ? 'then the peak is in ' + [row.next_step === null ? '' : 'step ' + row.next_step, row.next_phase].filter(Boolean).join(', ') : '';
   const reserved = row.reserved_bytes ? (row.bytes ? 'off reserved: ' + bytes(row.reserved_bytes) : 'off reserved, not off allocated') : '';
   return make('div', { class: 'lever', 'data-bytes': row.bytes }, make('b', {}, '−' + bytes(row.bytes || row.reserved_bytes || 0)),
-    make('p', {}, row.text, make('small', {}, [grade, then, reserved].filter(Boolean).join('; '))));
+    make('p', {}, (row.changes_training ? '(changes results) ' : '') + row.text, make('small', {}, [grade, then, reserved].filter(Boolean).join('; '))));
 }
 
 function levers(view) {

@@ -212,7 +212,7 @@ def write_baseline(path: str, tests: Mapping[str, Mapping[str, int]]) -> None:
 
 
 def story(run: Run, verdict: Verdict, path: str) -> str:
-    """Behind the problems: who held the memory, and the changes that would lower it. It is the page
+    """Behind the problems: who held the memory, and the changes that lower it. It is the page
     of `peak`, or of the test's own highest point where the process was fuller outside the test."""
     highest = max((row["allocated"] for row in run.peak().rows("peak")), default=None)
     worst = verdict.worst

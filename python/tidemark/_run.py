@@ -151,7 +151,7 @@ class Run:
         return self._ask("peak", [], top=top, **pick)
 
     def levers(self, **pick: Any) -> Any:
-        """The changes that would lower the peak, those that save most first."""
+        """The changes that lower the peak, those that save most first."""
         return self._ask("peak", [], **pick)["levers"]
 
     def phases(self, all: bool = False, **pick: Any) -> Any:

@@ -58,7 +58,7 @@ TEST(more_than_there_is)
         text,
         "by replay, no setting lets it through; with 56.0 MiB for the allocator it gets past\n"));
     CHECK(strstr(text, "pinned") == NULL);
-    CHECK(strstr(text, "why, and what would lower it: tidemark peak ") != NULL);
+    CHECK(strstr(text, "why, and changes that lower the peak: tidemark peak ") != NULL);
     CHECK_INT(lines_of(text), 5);
 }
 

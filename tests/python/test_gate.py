@@ -31,7 +31,7 @@ class Limits(unittest.TestCase):
     def test_the_story_names_holder_and_change(self):
         run, verdict = judged("torch", PHASE, max_allocated="1MiB")
         text = _gate.story(run, verdict, run.path)
-        self.assertIn("change, best first", text)
+        self.assertIn("changes that lower the peak", text)
         self.assertIn("by module or call site", text)
         self.assertIn("recording: " + run.path, text)
 

@@ -224,7 +224,7 @@ const struct command command_html = {
     .description =
         "Writes one file that a browser opens, from a disk as well as from a server. All is in it: "
         "it asks no network for anything, and can be sent to somebody who has nothing of Tidemark. "
-        "It has what held the peak, why, and what would lower it; memory over time by kind, by "
+        "It has what held the peak, why, and changes that lower it; memory over time by kind, by "
         "module and by the phase that it was allocated in, with steps, phases and refused "
         "requests; for a moment that is clicked on, what was live then, by module and by call "
         "stack, "

@@ -135,7 +135,7 @@ void oom_closing_put(const struct oom_place *place, const struct oom *oom,
     if (place->failures > 1)
         buf_print(out, "tidemark:   %s more failed before it\n",
                   human_count(count, place->failures - 1));
-    buf_text(out, "tidemark:   why, and what would lower it: tidemark peak ");
+    buf_text(out, "tidemark:   why, and changes that lower the peak: tidemark peak ");
     argv_quote(out, path, strlen(path));
     buf_text(out, "\n");
 }

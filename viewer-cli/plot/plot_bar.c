@@ -6,7 +6,8 @@
 #include "human.h"
 #include "plot_parts.h"
 
-/* Kinds with less than one part in so many are "other"; and what is not worth a word. */
+/* Kinds with less than one part in so many are not shown by themselves; and what is not worth a
+ * word. */
 enum { LEAST_SHARE = 100, LEAST_OTHER = 1000, GAP = 2, MIXED = 10 };
 
 const char *plot_bar_name(enum purpose purpose)
@@ -51,7 +52,7 @@ static void put_glyphs(const struct plot_style *style, enum purpose purpose, con
               style->colour && style->utf8 ? "\u2588" : glyph, count, out);
 }
 
-/* What is too small to be seen goes to "other"; the sum. */
+/* What is too small to be seen goes to the kind "other"; the sum. */
 static int64_t gather(const int64_t bytes[PURPOSES], int64_t shown[PURPOSES])
 {
     int64_t sum = 0;
@@ -78,8 +79,18 @@ static void put_bar(const int64_t shown[PURPOSES], int64_t sum, const char *othe
     buf_text(out, "\n");
 }
 
+/* Of what is shown as the kind "other": itself, kinds that are too small, or both. */
+static const char *rest_name(const int64_t bytes[PURPOSES], const int64_t shown[PURPOSES])
+{
+    int64_t own = bytes[PURPOSE_OTHER], small = shown[PURPOSE_OTHER] - own;
+    if (own <= shown[PURPOSE_OTHER] / MIXED)
+        return "small kinds";
+    return small <= shown[PURPOSE_OTHER] / MIXED ? plot_bar_name(PURPOSE_OTHER)
+                                                 : "other and small kinds";
+}
+
 static void put_legend(const int64_t shown[PURPOSES], int64_t sum, const char *other,
-                       const struct plot_style *style, struct buf *out)
+                       const char *rest, const struct plot_style *style, struct buf *out)
 {
     unsigned used = 0;
     for (int i = 0; i < PURPOSES; i++) {
@@ -87,7 +98,7 @@ static void put_legend(const int64_t shown[PURPOSES], int64_t sum, const char *o
         char size[HUMAN_MAX];
         if (!shown[i] || (i == PURPOSE_OTHER && shown[i] < sum / LEAST_OTHER))
             continue;
-        const char *name = i == PURPOSE_OTHER && other ? other : plot_bar_name((enum purpose)i);
+        const char *name = i == PURPOSE_OTHER ? rest : plot_bar_name((enum purpose)i);
         buf_print(&text, " %s %s", name, human_bytes(size, shown[i]));
         bool fits = used + GAP + 1 + text.count <= style->width;
         if (used)
@@ -111,5 +122,5 @@ void plot_bar(const int64_t bytes[PURPOSES], const char *other, const struct plo
     bool mixed = shown[PURPOSE_OTHER] - bytes[PURPOSE_OTHER] > shown[PURPOSE_OTHER] / MIXED;
     other = mixed ? NULL : other;
     put_bar(shown, sum, other, style, out);
-    put_legend(shown, sum, other, style, out);
+    put_legend(shown, sum, other, other ? other : rest_name(bytes, shown), style, out);
 }

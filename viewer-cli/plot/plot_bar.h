@@ -6,7 +6,8 @@
  *     P parameters 100 MiB  G gradients ...
  *
  * In colours where there are some; else the letters of the timeline. What is below a hundredth of
- * the whole counts to "other".
+ * the whole counts to the kind "other", whose name in the legend says so: "small kinds", "other and
+ * small kinds".
  */
 #ifndef TIDEMARK_VIEWER_PLOT_BAR_H
 #define TIDEMARK_VIEWER_PLOT_BAR_H

@@ -13,26 +13,37 @@ enum { BEST = 3 };
 /* What the words in front of figures say. */
 enum grades { PROMISES, ESTIMATES, BOUNDS, BOTH, GRADES };
 
+/* All lists of changes have the same heading. Behind it, which stand first and what the words in
+ * front of figures mean: all of that, or what there is room for, in this order. */
+enum { HEADINGS = 3 };
+
 #define COLUMNS(text)                                                                              \
     {                                                                                              \
         {NULL, "saves", EMIT_TEXT, EMIT_PEOPLE},                                                   \
         {                                                                                          \
-            NULL, text, EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP                                         \
+            NULL, "changes that lower the peak" text, EMIT_TEXT, EMIT_PEOPLE | EMIT_WRAP           \
+        }                                                                                          \
+    }
+#define ORDERS(grades)                                                                             \
+    {                                                                                              \
+        {COLUMNS(", best first" grades), COLUMNS(grades), COLUMNS(", best first")},                \
+        {                                                                                          \
+            COLUMNS(", same results first" grades), COLUMNS(", same results first"),               \
+                COLUMNS(", same results first")                                                    \
         }                                                                                          \
     }
 
 /* The second of each: one that changes the training's numbers saves more than the first. */
-static const struct emit_column best_columns[GRADES][2][2] = {
-    [PROMISES] = {COLUMNS("change, best first"), COLUMNS("change, same results first")},
-    [ESTIMATES] = {COLUMNS("change, best first (about: estimated; else to 1 %)"),
-                   COLUMNS("change, same results first (about: estimated; else to 1 %)")},
-    [BOUNDS] = {COLUMNS("change, best first (at most: bound; else to 1 %)"),
-                COLUMNS("change, same results first (at most: bound; else to 1 %)")},
-    [BOTH] = {COLUMNS("change, best first (about: estimated, at most: bound)"),
-              COLUMNS("change, same results first (about: estimated, at most: bound)")},
+static const struct emit_column best_columns[GRADES][2][HEADINGS][2] = {
+    [PROMISES] = ORDERS(""),
+    [ESTIMATES] = ORDERS(" (about: estimated; else to 1 %)"),
+    [BOUNDS] = ORDERS(" (at most: bound; else to 1 %)"),
+    [BOTH] = ORDERS(" (about: estimated, at most: bound)"),
 };
 
-static void open_best(struct emit *emit, const struct lever *const *best, size_t count)
+/* `used`: columns before the heading. */
+static void open_best(struct emit *emit, const struct lever *const *best, size_t count,
+                      unsigned used)
 {
     bool about = false, at_most = false, outdone = false;
     for (size_t i = 0; i < count; i++) {
@@ -41,7 +52,11 @@ static void open_best(struct emit *emit, const struct lever *const *best, size_t
         outdone = outdone || levers_worth(best[i]) > levers_worth(best[0]);
     }
     enum grades grades = about && at_most ? BOTH : about ? ESTIMATES : at_most ? BOUNDS : PROMISES;
-    emit_section(emit, "best_levers", NULL, EMIT_ROWS, best_columns[grades][outdone], 2);
+    const struct emit_column(*columns)[2] = best_columns[grades][outdone];
+    size_t at = 0;
+    while (at + 1 < HEADINGS && emit->width && used + strlen(columns[at][1].header) > emit->width)
+        at++;
+    emit_section(emit, "best_levers", NULL, EMIT_ROWS, columns[at], 2);
 }
 
 /* How deep in brackets a place is, from that of the character before it. */
@@ -177,17 +192,56 @@ static bool is_more_than_sum(const struct levers *levers, const struct lever *al
     return levers_worth(all) > sum;
 }
 
-/* Names in one line of so many columns, 0: any number. Whole ones, where not all have room. */
-static void put_names(struct buf *line, const char *text, unsigned width)
+/* Where the next of names begins, or their end: a comma in brackets is one name's. */
+static size_t next_name(const char *names, size_t at)
 {
-    static const char see[] = " (see --levers)", more[] = ", ... (see --levers)";
-    size_t bytes = strlen(text);
-    bool whole = !width || bytes + sizeof see - 1 <= width;
-    while (!whole && bytes && bytes + sizeof more - 1 > width)
-        while (bytes && memcmp(text + --bytes, ", ", 2) != 0) {
-        }
-    buf_add(line, text, bytes ? bytes : strlen(text));
-    buf_text(line, whole || !bytes ? see : more);
+    int depth = 0;
+    for (; names[at]; at++) {
+        depth = depth_behind(depth, names[at]);
+        if (!depth && names[at] == ',' && names[at + 1] == ' ')
+            return at + 2;
+    }
+    return at;
+}
+
+static size_t count_names(const char *names)
+{
+    size_t count = 0;
+    for (size_t at = 0; names[at]; at = next_name(names, at))
+        count++;
+    return count;
+}
+
+/* As many whole names as have room, "and 3 more", and `see`. False: not even one has. */
+static bool put_some_names(struct buf *line, const char *names, size_t room, const char *see)
+{
+    const size_t count = count_names(names);
+    char rest[64], fitting[64] = "";
+    size_t at = 0, end = 0;
+    for (size_t shown = 1; shown < count; shown++) {
+        at = next_name(names, at);
+        int n = snprintf(rest, sizeof rest, ", and %zu more%s", count - shown, see);
+        if (at - 2 + (size_t)n > room)
+            break;
+        end = at - 2;
+        memcpy(fitting, rest, sizeof fitting);
+    }
+    buf_add(line, names, end);
+    buf_text(line, fitting);
+    return end > 0;
+}
+
+/* Behind what is there, names in one line of so many columns, 0: any number. The pointer to the
+ * rest goes before the last name does. */
+static void put_names(struct buf *line, const char *names, unsigned width)
+{
+    static const char see[] = " (see --levers)";
+    const size_t bytes = strlen(names), room = width > line->count ? width - line->count : 0;
+    bool pointer = !width || bytes + sizeof see - 1 <= room;
+    if (pointer || bytes <= room)
+        buf_print(line, "%s%s", names, pointer ? see : "");
+    else if (!put_some_names(line, names, room, see) && !put_some_names(line, names, room, ""))
+        buf_print(line, "%zu changes", count_names(names));
 }
 
 /* Not all combine: without a large estimate that does not, they may save less than that one alone,
@@ -196,18 +250,16 @@ static void put_names(struct buf *line, const char *text, unsigned width)
 static void put_together(const struct peak_part *part, const struct lever *largest)
 {
     const struct lever *all = find_together(&part->levers);
-    struct buf text = {0}, line = {0};
+    struct buf line = {0};
     char bytes[HUMAN_MAX];
     if (!all || levers_worth(all) <= levers_worth(largest))
         return;
-    buf_print(&text, "together: %s%s%s for %s", peak_grade_of_worth(all),
+    buf_print(&line, "together: %s%s%s for ", peak_grade_of_worth(all),
               human_bytes(bytes, levers_worth(all)),
-              is_more_than_sum(&part->levers, all) ? ", more than their sum," : "",
-              all->text + all->names_at);
-    put_names(&line, buf_string(&text), part->emit->width);
+              is_more_than_sum(&part->levers, all) ? ", more than their sum," : "");
+    put_names(&line, all->text + all->names_at, part->emit->width);
     emit_line(part->emit, "%s", buf_string(&line));
-    part->emit->out.broken = part->emit->out.broken || text.broken || line.broken;
-    buf_clear(&text);
+    part->emit->out.broken = part->emit->out.broken || line.broken;
     buf_clear(&line);
 }
 
@@ -270,7 +322,7 @@ void peak_put_best_levers(const struct peak_part *part, unsigned first, unsigned
                          human_bytes(text, levers_worth(best[i])));
         widest = (unsigned)n > widest ? (unsigned)n : widest;
     }
-    open_best(part->emit, best, count);
+    open_best(part->emit, best, count, widest + 2);
     for (size_t i = 0; i < count; i++) {
         peak_put_amount(part->emit, levers_worth(best[i]), peak_grade_of_worth(best[i]));
         put_cut_text(part->emit, best[i], i ? (lines + 2 - (unsigned)i) / 2 : first, widest + 2);

@@ -1,5 +1,5 @@
 /*
- * What backward added to a peak, and what would lower it.
+ * What backward added to a peak, and changes that lower it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -260,7 +260,7 @@ void peak_put_levers(const struct peak_part *part)
     put_group(part, false);
     if (people && any_in(levers, true))
         EMIT_SECTION(part->emit, "levers_that_change",
-                     "Changes that lower the peak and alter the training's results", EMIT_ROWS,
+                     "Changes that lower the peak and change results", EMIT_ROWS,
                      peak_lever_columns);
     put_group(part, true);
     put_conditions(part);

@@ -11,6 +11,7 @@
 #include "mem.h"
 #include "oom.h"
 #include "peak_page.h"
+#include "phase_text.h"
 
 enum {
     ROWS = 8,
@@ -150,6 +151,17 @@ static void put_difference(struct emit *emit, const struct ranks *ranks, const s
     emit_text(emit, text);
 }
 
+static void put_phase(struct emit *emit, const struct peak *peak)
+{
+    struct buf text = {0};
+    bool remark = peak->between && emit->format == EMIT_TABLE;
+    if (peak->found && peak->phase_path)
+        buf_print(&text, "%s%s", peak->phase_path, remark ? PHASE_BETWEEN_REMARK : "");
+    emit_text(emit, text.count ? buf_string(&text) : NULL);
+    emit->out.broken = emit->out.broken || text.broken;
+    buf_clear(&text);
+}
+
 static void put_rank(struct report *report, const struct ranks *ranks, const struct rank *rank)
 {
     struct emit *emit = &report->emit;
@@ -163,7 +175,7 @@ static void put_rank(struct report *report, const struct ranks *ranks, const str
     emit_text(emit, rank->scope->device_text);
     emit_known(emit, found ? rank->peak.allocated : INT64_MIN);
     emit_known(emit, found ? rank->peak.step : INT64_MIN);
-    emit_text(emit, found ? rank->peak.phase_path : NULL);
+    put_phase(emit, &rank->peak);
     put_difference(emit, ranks, rank);
 }
 

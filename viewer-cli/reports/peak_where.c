@@ -312,6 +312,10 @@ static void put_birth(const struct peak_part *part, const struct groups *groups,
     struct buf name = {0};
     if (twin && group->ordinal != GROUP_NONE)
         buf_print(&name, "%s#%" PRId64, text, group->ordinal);
+    else if (group->between)
+        buf_text(&name, text);
+    if (group->between) /* unlike the kind of memory */
+        buf_text(&name, PHASE_BETWEEN_REMARK);
     if (name.count)
         put_buf(part->emit, &name);
     else
