@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "check_fold.h"
 #include "check_run.h"
 #include "error.h"
 #include "human.h"
@@ -111,13 +112,33 @@ static void put_number(struct emit *emit, const struct check_finding *finding, b
         emit_int(emit, value);
 }
 
-static int put_row(struct emit *emit, const struct check_row *row)
+/* "rank 3, step 7, backward": of the worst of many, whose it is. */
+static void put_owner(struct buf *where, const struct check_row *row)
+{
+    const struct report_process *process = row->process;
+    struct buf rest = *where;
+    if (!row->finding.known || !rest.count)
+        return;
+    *where = (struct buf){0};
+    if (process->rank != REPORT_ANY)
+        buf_print(where, "rank %" PRId64, process->rank);
+    else
+        buf_print(where, "process %" PRId64, process->id);
+    buf_print(where, ", %s", buf_string(&rest));
+    where->broken = where->broken || rest.broken;
+    buf_clear(&rest);
+}
+
+/* `of_many`: the worst of places that fare alike. */
+static int put_row(struct emit *emit, const struct check_row *row, bool of_many)
 {
     static const char *const units[] = {"bytes", "ratio", "count"};
     const struct check_finding *finding = &row->finding;
     struct texts texts;
     struct buf where = {0};
     put_where(&where, finding);
+    if (of_many)
+        put_owner(&where, row);
     put_texts(&texts, finding);
     if (row->process)
         emit_int(emit, row->process->id);
@@ -144,10 +165,8 @@ static int put_row(struct emit *emit, const struct check_row *row)
     return err;
 }
 
-/* What is of a whole process has a heading of its own where there are several devices: under that
- * of the last one it would seem to be that one's. */
-static bool is_of(const struct check_run *run, const struct check_row *row,
-                  const struct check_row *before)
+bool check_same_table(const struct check_run *run, const struct check_row *row,
+                      const struct check_row *before)
 {
     const struct report *report = run->report;
     if (!row->process || !before->process)
@@ -172,19 +191,60 @@ static int open_table(struct emit *emit, const struct check_row *row)
     return err;
 }
 
+/* Of many places that fare alike. */
+static int put_worst(struct emit *emit, const struct check_places *places, size_t at)
+{
+    const struct check_place *place = &places->list[at];
+    struct buf names = {0};
+    check_place_names(places, at, &names);
+    emit_heading(emit, "Limits of %s: the worst of each check", buf_string(&names));
+    EMIT_SECTION(emit, "checks", NULL, EMIT_ROWS, columns);
+    int err = names.broken ? ERR_NOMEM : 0;
+    for (size_t i = 0; i < place->count && err == 0; i++)
+        err = put_row(emit, check_place_worst(places, at, i), true);
+    buf_clear(&names);
+    return err;
+}
+
+static int put_place(struct emit *emit, const struct check_places *places, size_t at)
+{
+    const struct check_place *place = &places->list[at];
+    const struct check_row *rows = places->run->rows;
+    int err = open_table(emit, &rows[place->first]);
+    for (size_t i = 0; i < place->count && err == 0; i++)
+        err = put_row(emit, &rows[place->first + i], false);
+    return err;
+}
+
+static int put_tables(struct check_run *run)
+{
+    struct emit *emit = &run->report->emit;
+    struct check_places places;
+    bool folded = false;
+    int err = check_places_find(run, &places);
+    for (size_t i = 0; i < places.count && err == 0; i++) {
+        if (check_place_is_folded(&places, i))
+            continue;
+        bool many = places.list[i].members > CHECK_FEW;
+        err = many ? put_worst(emit, &places, i) : put_place(emit, &places, i);
+        folded = folded || many;
+    }
+    if (folded)
+        emit_note(emit, "those with the same results are in one table: --process or --rank shows "
+                        "one of them, --format csv each");
+    check_places_clear(&places);
+    return err;
+}
+
 int check_put_rows(struct check_run *run)
 {
     struct emit *emit = &run->report->emit;
     bool people = emit->format == EMIT_TABLE;
-    int err = 0;
+    int err = people ? put_tables(run) : 0;
     if (!people)
         EMIT_SECTION(emit, "checks", NULL, EMIT_ROWS, columns);
-    for (size_t i = 0; i < run->count && err == 0; i++) {
-        if (people && (i == 0 || !is_of(run, &run->rows[i], &run->rows[i - 1])))
-            err = open_table(emit, &run->rows[i]);
-        if (err == 0)
-            err = put_row(emit, &run->rows[i]);
-    }
+    for (size_t i = 0; i < run->count && err == 0 && !people; i++)
+        err = put_row(emit, &run->rows[i], false);
     emit_close(emit);
     return err;
 }

@@ -36,7 +36,12 @@ struct check_run {
     size_t count, cap;
 };
 
-/* One table for each process and device; what is of a whole process goes with its only device. */
+/* Both rows are of one table. What is of a whole process has one of its own where there are several
+ * devices: under that of the last one it would seem to be that one's. */
+bool check_same_table(const struct check_run *run, const struct check_row *row,
+                      const struct check_row *before);
+/* One table for each process and device, and one for many that fare alike; what is of a whole
+ * process goes with its only device. */
 int check_put_rows(struct check_run *run);
 void check_say_verdict(const struct check_run *run);
 bool check_any_failure(const struct check_run *run); /* as exit status and JUnit say it */

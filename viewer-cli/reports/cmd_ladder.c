@@ -11,6 +11,7 @@
 #include "ladder_stack.h"
 #include "mem.h"
 #include "moment.h"
+#include "rank_fold.h"
 #include "report.h"
 #include "workers.h"
 
@@ -18,14 +19,23 @@ struct ladder_options {
     struct report_options common;
 };
 
-static void put_people(struct report *report, const struct report_scope *scope,
-                       const struct instant *instant, const struct ladder *ladder)
+struct seen { /* of all places */
+    struct ladder_stack stack;
+    struct rank_fold alike;
+};
+
+static int put_people(struct report *report, const struct report_scope *scope,
+                      const struct instant *instant, const struct ladder *ladder,
+                      struct rank_fold *alike)
 {
     char time[HUMAN_MAX];
+    const struct emit_mark begin = emit_here(&report->emit);
     report_heading(report, "The ladder", scope);
     emit_line(&report->emit, "%s (seq %" PRId64 ", %s)", instant->label, instant->seq,
               human_ns(time, instant->at_ns));
+    const struct emit_mark body = emit_here(&report->emit);
     ladder_put(&report->emit, scope, ladder, NULL, true);
+    return rank_fold_see(alike, &report->emit, scope, &begin, &body, instant->label);
 }
 
 /* A sample is older than the moment: memory that no source reported in between is in its gap. */
@@ -65,29 +75,31 @@ static int put_scope(struct report *report, const struct report_scope *scope,
 {
     struct ladder_facts facts;
     struct ladder ladder;
-    struct ladder_stack *const *stack = how;
+    struct seen *const *seen = how;
     int err = ladder_read(report->db, scope->process.id, scope->device, instant, &facts);
     if (err < 0)
         return err;
     ladder_make(&facts, &ladder);
     if (report->emit.format == EMIT_TABLE)
-        put_people(report, scope, instant, &ladder);
+        err = put_people(report, scope, instant, &ladder, &(*seen)->alike);
     else
         ladder_put(&report->emit, scope, &ladder, NULL, true);
     note_unseen(&report->emit, scope, &facts);
     note_sample(&report->emit, scope, instant, &facts);
-    return ladder_stack_see(*stack, scope, instant);
+    return err < 0 ? err : ladder_stack_see(&(*seen)->stack, scope, instant);
 }
 
 static int put_all(struct report *report, const char *moment)
 {
-    struct ladder_stack stack = {0}, *const seen = &stack;
+    struct seen all = {0}, *const seen = &all;
     if (report->emit.format != EMIT_TABLE)
         EMIT_SECTION(&report->emit, "ladder", NULL, EMIT_ROWS, ladder_columns);
     int err = moment_each(report, moment, driven_moment_find, put_scope, &seen);
     if (err >= 0 && report->emit.format != EMIT_CSV)
-        err = ladder_stack_put(report, &stack);
-    ladder_stack_clear(&stack);
+        err = ladder_stack_put(report, &all.stack);
+    rank_fold_note(&report->emit, &all.alike, "ladder");
+    rank_fold_clear(&all.alike);
+    ladder_stack_clear(&all.stack);
     return err;
 }
 

@@ -8,6 +8,7 @@
 
 #include "driven.h"
 #include "leaks.h"
+#include "rank_fold.h"
 #include "error.h"
 #include "human.h"
 #include "report.h"
@@ -177,8 +178,9 @@ static void put_sites(struct emit *emit, const struct report_scope *scope,
 }
 
 static int put_scope(struct report *report, const struct report_scope *scope,
-                     const struct leaks_options *options, bool *any)
+                     const struct leaks_options *options, struct rank_fold *alike, bool *any)
 {
+    struct emit *emit = &report->emit;
     const struct option_range *steps = &options->common.steps;
     const struct leak_options wish = {steps->first, steps->last, options->keep, options->warm_up,
                                       (size_t)options->top};
@@ -187,10 +189,15 @@ static int put_scope(struct report *report, const struct report_scope *scope,
     if (err == 0 && report->emit.format == EMIT_TABLE)
         err = leaks_tell_apart(report->db, &leaks, (size_t)options->top);
     if (err == 0 && leaks.window) {
+        struct emit_mark begin = {0}, body = {0};
         *any = true;
-        if (report->emit.format == EMIT_TABLE)
+        if (emit->format == EMIT_TABLE) {
+            begin = emit_here(emit);
             report_heading(report, "Blocks left by steps", scope);
-        put_sites(&report->emit, scope, &leaks, options);
+            body = emit_here(emit);
+        }
+        put_sites(emit, scope, &leaks, options);
+        err = rank_fold_see(alike, emit, scope, &begin, &body, "");
     }
     leaks_clear(&leaks);
     return err;
@@ -201,15 +208,18 @@ static int put_scope(struct report *report, const struct report_scope *scope,
 static int put_scopes(struct report *report, const struct leaks_options *options, bool *any,
                       size_t *driven)
 {
+    struct rank_fold alike = {0};
     int err = 0;
     for (size_t i = 0; i < report->scope_count && err == 0; i++) {
         const struct report_scope *scope = &report->scopes[i];
         bool is = false;
         err = driven_is(report->db, scope->process.id, scope->device, &is);
         if (err == 0 && !is)
-            err = put_scope(report, scope, options, any);
+            err = put_scope(report, scope, options, &alike, any);
         *driven += is;
     }
+    rank_fold_note(&report->emit, &alike, "leaks");
+    rank_fold_clear(&alike);
     return err;
 }
 
