@@ -1,6 +1,0 @@
-# Ranks that fare alike have one table, of the worst; what fails has its own. JUnit and csv have each.
-tidemark check crowd.db --max-peak 90MiB --max-growth 2MiB --no-oom; echo $?
-tidemark check crowd.db --max-peak 90MiB --rank 3; echo $?
-tidemark check crowd.db --max-peak 60MiB --no-lost; echo $?
-tidemark check crowd.db --max-peak 90MiB --format csv; echo $?
-tidemark check crowd.db --max-peak 90MiB --junit out.xml >/dev/null; grep -c '<testcase' out.xml

@@ -1,4 +1,0 @@
-# Ranks that leave the same behind have one table; csv has each.
-tidemark leaks crowd.db --keep 1
-tidemark leaks crowd.db --keep 1 --rank 4 | head -1
-tidemark leaks crowd.db --keep 1 --format csv | cut -d, -f1 | sort | uniq -c
