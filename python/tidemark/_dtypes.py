@@ -1,12 +1,15 @@
 """In which dtypes a program computes: those of parameters, as lists of them are described, and those of
 the graphs of the first backwards. A graph says what was cast, wherever the program did it: autocast
-around a forward, inside of one, or by hand. Each is sent once.
+around a forward, inside of one, or by hand. What else such a graph says (_graph.py) is sent with it. Each is
+sent once.
 
 Nothing of a graph is kept: a node is another's for no longer than the walk takes.
 """
+from tidemark import _graph
 from tidemark._lists import memory_of
 
 GRAPHS, NODES = 4, 20000  # so many are looked at, and so much of each
+VALUES = 16  # of one key
 
 
 class Dtypes(object):
@@ -17,12 +20,14 @@ class Dtypes(object):
     def clear(self):
         """A forked child is a process of its own."""
         self.left = GRAPHS
-        self.found = {"parameter_dtype": set(), "graph_dtype": set()}
+        self.found = {}  # keys, to their values
 
-    def add(self, key, dtypes):
-        for one in dtypes - self.found[key]:
-            self.found[key].add(one)
-            self.library.setting(("%s=%s" % (key, name_of(one))).encode("ascii", "replace"))
+    def add(self, key, values):
+        found = self.found.setdefault(key, set())
+        for one in values - found:
+            if len(found) < VALUES:
+                found.add(one)
+                self.library.setting(("%s=%s" % (key, name_of(one))).encode("ascii", "replace"))
 
     def of_parameters(self, tensors):
         """A quantized one that passes for float has other numbers inside."""
@@ -34,10 +39,16 @@ class Dtypes(object):
             return
         self.left -= 1
         roots = roots if isinstance(roots, (tuple, list)) else (roots,)
-        self.add("graph_dtype", dtypes_of([tensor.grad_fn for tensor in roots]))
+        nodes = [tensor.grad_fn for tensor in roots if tensor.grad_fn is not None]
+        attention = set()
+        self.add("graph_dtype", dtypes_of(list(nodes), attention))
+        self.add("attention", attention)
+        for key, value in _graph.of_loss(nodes):
+            self.add(key, {value})
 
 
-def dtypes_of(waiting):
+def dtypes_of(waiting, attention):
+    """Attention that is written out is added to that."""
     seen, found = set(), set()
     while waiting and len(seen) < NODES:
         node = waiting.pop()
@@ -49,9 +60,12 @@ def dtypes_of(waiting):
             found.add("compiled")
         gets = getattr(node, "_input_metadata", None)
         found.update(["unknown"] if gets is None else [one.dtype for one in gets])
+        written = _graph.attention_of(node)
+        if written:
+            attention.add(written)
         waiting.extend([below for below, number in node.next_functions])
     return found
 
 
-def name_of(dtype):
-    return str(dtype).replace("torch.", "")
+def name_of(value):
+    return str(value).replace("torch.", "")

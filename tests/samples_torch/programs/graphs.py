@@ -1,0 +1,58 @@
+"""A step of several losses and layers, which the argument names; see test_graphs.py."""
+import sys
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+ROWS, WIDTH, CLASSES = 6, 8, 10
+
+
+class Attention(nn.Module):
+    """Of two heads, written out."""
+
+    def __init__(self):
+        super().__init__()
+        self.given = nn.Linear(WIDTH, 3 * WIDTH)
+
+    def forward(self, x, how):
+        q, k, v = self.given(x).view(2, 5, 3, 2, WIDTH // 2).permute(2, 0, 3, 1, 4)
+        scores = q @ k.transpose(-2, -1) * 0.5
+        if "masked" in how:
+            scores = scores.masked_fill(torch.ones(5, 5).triu(1) > 0, -1e9)
+        weights = scores.softmax(-2 if "turned" in how else -1)
+        return functional.dropout(weights, 0.5 if "dropped" in how else 0.0) @ v
+
+
+def attention_of(how):
+    return Attention()(torch.randn(2, 5, WIDTH), how).sum()
+
+
+def loss_of(how):
+    one, other = nn.Linear(4, WIDTH), nn.Linear(4, WIDTH)
+    head, given = nn.Linear(WIDTH, CLASSES), torch.randn(ROWS, 4)
+    a = functional.normalize(one(given), dim=-1)
+    b = functional.normalize(other(given), dim=-1)
+    rows, classes = torch.arange(ROWS), torch.arange(ROWS)
+    scale = torch.ones((), requires_grad=True)
+    return {
+        "classes": lambda: functional.cross_entropy(head(a), classes),
+        "next": lambda: functional.cross_entropy(head(a)[:-1].float(), classes[:-1]),
+        "each": lambda: functional.cross_entropy(head(a), classes, reduction="none").max(),
+        "cosine": lambda: functional.cross_entropy(a @ functional.normalize(head.weight).t(), classes),
+        "pixels": lambda: functional.cross_entropy(nn.Conv2d(1, 3, 1)(torch.randn(2, 1, 4, 4)),
+                                                   torch.zeros(2, 4, 4).long()),
+        "pairs": lambda: functional.cross_entropy(scale * a @ b.t(), rows),
+        "distances": lambda: torch.cdist(a, b).sum(),
+        "broadcast": lambda: functional.cosine_similarity(a[:, None], a[None], dim=-1).sum(),
+        "sums": lambda: (a.t() @ b - torch.eye(WIDTH)).square().sum(),
+        "triplets": lambda: functional.triplet_margin_loss(a, b, a),
+    }[how]()
+
+
+def main():
+    how = sys.argv[1]
+    (attention_of(how) if how.startswith("attention") else loss_of(how)).backward()
+
+
+main()
