@@ -244,6 +244,8 @@ int levers_read(struct db *db, const struct peak *peak, bool bounded, struct lev
         err = read_torch(&work);
     if (err == 0)
         err = levers_loop_read(db, &work.loop);
+    if (err == 0)
+        err = levers_facts_read(db, peak->process, &work.facts);
     if (err == 0 && !bounded)
         err = read_floor(&work);
     if (err == 0)

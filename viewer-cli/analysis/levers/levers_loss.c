@@ -143,6 +143,22 @@ static bool is_as_large(const struct levers_work *work, const struct levers_bloc
                                is_near(work, block, logits->all_rows / 2)));
 }
 
+/* Where it was seen in the graph what the loss takes: a layer makes the logits of each row. */
+static bool is_of_rows(const struct levers_work *work, const struct logits *logits)
+{
+    const struct levers_facts *facts = &work->facts;
+    const struct levers_block like = {.asked = logits->asked, .size = logits->asked};
+    bool any = facts->head || (!facts->other && facts->logits_count == 0);
+    for (size_t i = 0; i < facts->logits_count; i++) {
+        const struct levers_logits *fact = &facts->logits[i];
+        const int64_t asked = 4 * fact->rows * fact->classes;
+        if (is_near(work, &like, asked) || is_near(work, &like, asked / 2))
+            return fact->head;
+        any = any || fact->head;
+    }
+    return any;
+}
+
 /* One that is held is there until its chunk is computed. */
 static bool shrink(const struct levers_step *step, size_t at, struct levers_edit *edit)
 {
@@ -218,7 +234,7 @@ int levers_chunked_loss(struct levers_work *work)
     int err = find_logits(work, &logits);
     if (err >= 0)
         err = find_refused(work, &logits.asked);
-    if (err >= 0 && logits.again)
+    if (err >= 0 && (logits.again || !is_of_rows(work, &logits)))
         return 0;
     find_all_rows(step, &logits);
     for (size_t i = step->older; i < step->count && err >= 0 && logits.asked; i++)

@@ -2,6 +2,7 @@
  * Levers whose blocks were never seen: other numbers of bytes in each. All of them are estimates:
  * what is known of each block is its size, its kind and when it lived.
  */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "error.h"
@@ -33,7 +34,7 @@ int levers_try_scaled(struct levers_work *work, levers_share_of share,
 
 /* ---- half of a batch at a time ---- */
 
-enum { HALF = 500 };
+enum { HALF = 500, QUARTER = 250 };
 
 /* Ranks that share a model send a whole gradient around once its module is done. */
 static bool is_sent(const struct levers_step *step, const struct levers_block *block)
@@ -145,6 +146,14 @@ static bool has_rows(const struct sizes *sizes, const struct levers_block *block
            !is_like_a_parameter(sizes, block);
 }
 
+/* Of half as many samples, each with each other one, there is a quarter; of numbers, or of flags.
+ */
+static bool has_pairs(const struct levers_work *work, const struct levers_block *block)
+{
+    const int64_t pairs = work->facts.compared * work->facts.compared;
+    return pairs > 0 && (block->asked == 4 * pairs || block->asked == pairs);
+}
+
 /* The second half finds the gradients of the first one, and adds to them. Where a step has several
  * backwards that is so already. */
 static bool add_gradient(const struct levers_step *step, size_t at, struct levers_edit *edit)
@@ -173,8 +182,9 @@ static int halve(const struct sizes *sizes, struct levers_edit *edit, bool *norm
     for (size_t i = step->older; i < step->count; i++) {
         const struct levers_block *block = &step->blocks[i];
         bool done = block->purpose == PURPOSE_GRADIENT ? add_gradient(step, i, edit)
-                    : has_rows(sizes, block)           ? levers_part(edit, i, HALF)
-                                                       : true;
+                    : has_rows(sizes, block)
+                        ? levers_part(edit, i, has_pairs(work, block) ? QUARTER : HALF)
+                        : true;
         if (!done)
             return ERR_NOMEM;
         *normalizes = *normalizes || levers_normalizes(work, block);
@@ -193,12 +203,31 @@ size_t levers_micro_batches(const struct levers_step *step, int64_t number)
     return optimizers == 1 ? backwards : 1;
 }
 
+/* What becomes of the training's results. Whether a loss compares samples is not always known. */
+static void put_results(const struct levers_facts *facts, bool normalizes, char *out, size_t size)
+{
+    const int64_t table = facts->compared ? facts->compared : facts->sums;
+    size_t length = 0;
+    if (normalizes)
+        length =
+            (size_t)snprintf(out, size, "; BatchNorm then normalizes over half as many samples");
+    if (table)
+        snprintf(out + length, size - length,
+                 "; the loss compares the samples of a batch (a table of %" PRId64 " x %" PRId64
+                 "): then those of each half only",
+                 table, table);
+    else if (!normalizes)
+        snprintf(out, size, "; same results unless the loss compares samples with each other");
+}
+
 int levers_half_batch(struct levers_work *work)
 {
     char text[160] = "gradient accumulation, half the micro-batch and twice as many: for part in "
                      "batch.chunk(2): (loss_of(part) / 2).backward()";
+    char results[240] = "";
+    bool normalizes = false;
     struct levers_words words = {
-        .kind = LEVER_HALF_BATCH, .estimated = true, .site = LEVERS_NONE, .before = text};
+        .kind = LEVER_HALF_BATCH, .estimated = true, .site = LEVERS_NONE, .after = results};
     struct levers_edit edit = {0};
     const size_t parts = levers_micro_batches(&work->seen.step, work->seen.peak->step);
     if (parts > 1)
@@ -210,9 +239,9 @@ int levers_half_batch(struct levers_work *work)
     struct sizes sizes;
     int err = read_sizes(work, &sizes);
     if (err >= 0)
-        err = halve(&sizes, &edit, &words.changes);
-    if (words.changes)
-        words.after = "; BatchNorm then normalizes over half as many samples";
+        err = halve(&sizes, &edit, &normalizes);
+    words.changes = normalizes || work->facts.compared || work->facts.sums;
+    put_results(&work->facts, normalizes, results, sizeof results);
     if (err >= 0 && edit.count)
         err = levers_try(work, &edit, &words);
     levers_edit_clear(&edit);

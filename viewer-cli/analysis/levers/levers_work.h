@@ -9,6 +9,7 @@
 #include "levers.h"
 #include "levers_cache.h"
 #include "levers_casts.h"
+#include "levers_facts.h"
 #include "levers_loop.h"
 #include "levers_places.h"
 #include "levers_seen.h"
@@ -29,6 +30,7 @@ struct levers_work {
     bool shards;           /* FSDP gathers parameters */
     int64_t uncut;         /* rests of segments that a GPU's blocks keep; 0: none were seen */
     enum levers_loop loop; /* that the step is in */
+    struct levers_facts facts;
     struct map leaking;    /* sites, to how many steps' blocks live at the peak */
     struct map batch_norm; /* sites inside of one */
     struct levers_cache cache;
