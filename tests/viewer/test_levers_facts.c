@@ -1,5 +1,6 @@
 /*
- * Levers that go by what was seen in the graph of a loss: half a batch, a loss in chunks.
+ * Levers that go by what was seen in the graph of a loss: half a batch, a loss in chunks, attention
+ * that is written out.
  */
 #include "test.h"
 
@@ -154,6 +155,83 @@ TEST(a_loss_in_chunks_takes_logits_of_a_layer)
                   cases[i].offered ? MIB(315) / 4 : 0);
 }
 
+/* ---- attention ---- */
+
+enum { TABLE = 10 << 20, VALUES = 10 * 512 * 16 * 4, KEPT = 10 * 512 * 4 };
+
+struct attention {
+    const char *class_name, *fact;
+    int tables;
+    bool no_values, on_host;
+    bool lines; /* the last table is made at another one */
+};
+
+/* Tables of 10 x 512 x 512 numbers, of which the last one is saved, and a gradient of that size. */
+static struct lever attention_in(const struct attention *given, char *text, size_t room)
+{
+    struct script script;
+    char sql[800];
+    begin(&script);
+    for (int step = 0; step < 2; step++) {
+        int64_t forward = at(step, FORWARD), backward = at(step, BACKWARD), next = forward + 10;
+        for (int i = 0; i < given->tables; i++, next += 2)
+            script_block(&script, next, i + 1 < given->tables ? next + 3 : backward + 40, TABLE,
+                         given->lines && i + 1 == given->tables ? RNN : DECODE);
+        if (!given->no_values)
+            script_block(&script, next, backward + 41, VALUES, DECODE);
+        script_block(&script, backward + 1, backward + 10, TABLE, BACKWARD_40);
+        script_block(&script, backward + 2, backward + 12, TABLE, BACKWARD_41); /* another's */
+    }
+    snprintf(sql, sizeof sql,
+             "INSERT INTO setting VALUES(1,NULL,'attention','%s');"
+             "INSERT INTO module VALUES(1,'blocks.3.attn','%s'),(2,'blocks.3.mlp','Mlp');"
+             "UPDATE allocation SET module=1 WHERE site IN (3,4,7);"
+             "UPDATE allocation SET module=2 WHERE site=5;"
+             "UPDATE device SET kind='%s' WHERE id=1",
+             given->fact, given->class_name, given->on_host ? "cpu" : "cuda");
+    return lever_with(&script, sql, LEVER_FUSED_ATTENTION, text, room);
+}
+
+TEST(attention_that_is_written_out)
+{
+    char text[600];
+    struct attention own = {.class_name = "Attn", .fact = "10x512x512x16", .tables = 2};
+    struct lever lever = attention_in(&own, text, sizeof text);
+    CHECK_INT(lever.bytes, 2 * TABLE - KEPT);
+    CHECK(lever.estimated && !lever.at_most && !lever.changes);
+    CHECK(strstr(text, "scaled_dot_product_attention(q, k, v) in place of") != NULL);
+    CHECK(strstr(text, "Attn (blocks.3.attn)") != NULL && strstr(text, "2 tensors") != NULL);
+    own.fact = "10x512x512x16 mask"; /* its copy may be kept */
+    lever = attention_in(&own, text, sizeof text);
+    CHECK(lever.at_most);
+    CHECK(strstr(text, "is_causal=True or attn_mask") != NULL);
+    own = (struct attention){"MultiheadAttention", "10x512x512x16", .tables = 3};
+    lever = attention_in(&own, text, sizeof text);
+    CHECK_INT(lever.bytes, 2 * TABLE - KEPT);
+    CHECK(strstr(text, "need_weights=False") != NULL && strstr(text, "3 tensors") != NULL);
+}
+
+TEST(what_is_no_attention_to_be_fused)
+{
+    static const struct attention others[] = {
+        {"Attn", "10x512x256x16", .tables = 2},                    /* of another size */
+        {"Attn", "10x512x512x16", .tables = 1},                    /* one of it alone */
+        {"Attn", "10x512x512x16", .tables = 2, .no_values = true}, /* no product behind it */
+        {"Attn", "10x512x512x15", .tables = 2},                    /* no kernel has it */
+        {"Attn", "10x512x512x16 scaled", .tables = 2},             /* PyTorch's own, of one line */
+        {"Attn", "10x512x512x16 dropout", .tables = 2, .on_host = true},
+    };
+    char text[600];
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        CHECK_INT(attention_in(&others[i], text, sizeof text).bytes, 0);
+    struct attention own = {"Attn", "10x512x512x16 scaled", .tables = 2, .lines = true};
+    CHECK(attention_in(&own, text, sizeof text).bytes > 0);
+    own = (struct attention){"Attn", "10x512x512x16 dropout", .tables = 2};
+    CHECK(attention_in(&own, text, sizeof text).bytes > 0);
+    CHECK(strstr(text, "dropout_p=") != NULL);
+}
+
 TEST_MAIN(TEST_CASE(facts_are_read), TEST_CASE(half_a_batch_of_a_loss_that_compares_samples),
           TEST_CASE(half_a_batch_has_a_quarter_of_the_pairs),
-          TEST_CASE(a_loss_in_chunks_takes_logits_of_a_layer))
+          TEST_CASE(a_loss_in_chunks_takes_logits_of_a_layer),
+          TEST_CASE(attention_that_is_written_out), TEST_CASE(what_is_no_attention_to_be_fused))

@@ -43,6 +43,7 @@ enum lever_kind {
     LEVER_DETACH, /* before the next: without it a second backward raises */
     LEVER_RETAIN_GRAPH,
     LEVER_FUSED_OPERATION,
+    LEVER_FUSED_ATTENTION,
     LEVER_CHANNELS_LAST,
     LEVER_NO_BENCHMARK,
     LEVER_BOUND,

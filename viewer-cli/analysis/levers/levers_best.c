@@ -15,6 +15,7 @@ static bool costs(enum lever_kind kind)
     case LEVER_NO_CACHE:
     case LEVER_RETAIN_GRAPH:
     case LEVER_FUSED_OPERATION:
+    case LEVER_FUSED_ATTENTION:
     case LEVER_CHANNELS_LAST:
     case LEVER_DETACH:
     case LEVER_BOUND:

@@ -109,6 +109,7 @@ bool levers_normalizes(const struct levers_work *work, const struct levers_block
 int levers_batch_norm(struct levers_work *work);
 int levers_retain_graph(struct levers_work *work);
 int levers_fused_operation(struct levers_work *work);
+int levers_fused_attention(struct levers_work *work);
 int levers_convolution(struct levers_work *work);
 int levers_optimizer_in_backward(struct levers_work *work);
 /* Whether gradients are clipped together: all have to be there at once, on the device. */
