@@ -24,6 +24,11 @@ struct import_format {
      */
     int (*read)(struct pickle_input *input, const struct import_options *options,
                 struct import_result *result);
+    const char *begins; /* how its files begin, if they are text: "an RMM log has the first line x";
+                         * NULL: they are not */
+    /* Of a file that is not of its kind, but nearly: what keeps it from that, and what to do; NULL:
+     * it is not near. May be NULL. */
+    const char *(*near)(const unsigned char *first, size_t count);
 };
 
 /* NAME_file.c has format_NAME. */

@@ -7,12 +7,20 @@
 #include "error.h"
 #include "format.h"
 
-/* No two say yes to the same bytes. What none knows goes to the first, whose reader says why not.
- * Of a file that is packed by gzip the unpacked bytes are asked. */
+/* No two say yes to the same bytes. What none knows, and none is near to, goes to the first, whose
+ * reader says why not. Of a file that is packed by gzip the unpacked bytes are asked. */
 #define FORMAT(name, plain, about, example, note) &format_##name,
 static const struct import_format *const formats[] = {
 #include "formats.def"
 };
+#undef FORMAT
+#define FORMATS (sizeof formats / sizeof *formats)
+
+/* Each behind a comma and a blank. */
+#define FORMAT(name, plain, about, example, note) ", " plain
+static const char all_formats[] =
+#include "formats.def"
+    ;
 #undef FORMAT
 
 int import_say(struct import_result *result, int err, const char *text)
@@ -21,14 +29,44 @@ int import_say(struct import_result *result, int err, const char *text)
     return err;
 }
 
-static const struct import_format *format_of(struct pickle_input *input)
+/* Characters and ends of lines alone; JSON's beginning and a byte are somebody else's to explain.
+ */
+static bool is_text(const unsigned char *first, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (first[i] == 0x7f || (first[i] < ' ' && !strchr("\t\n\f\r\033", first[i])) || !first[i])
+            return false;
+    return count > 1 && first[0] != '{' && first[0] != '[' && first[0] < 0x80;
+}
+
+/* How files of the formats that are text begin. */
+static void say_text(struct import_result *result)
+{
+    size_t used = (size_t)snprintf(result->message, sizeof result->message,
+                                   "the file is a text, and no %s", all_formats + 2);
+    for (size_t i = 0, said = 0; i < FORMATS && used < sizeof result->message; i++)
+        if (formats[i]->begins)
+            used += (size_t)snprintf(result->message + used, sizeof result->message - used, "%s%s",
+                                     said++ ? "; " : ": ", formats[i]->begins);
+}
+
+/* NULL after a message: it is of none. */
+static const struct import_format *format_of(struct pickle_input *input,
+                                             struct import_result *result)
 {
     size_t count;
     const unsigned char *first = input_look(input, FORMAT_LOOK_BYTES, &count);
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
+    const char *near = NULL;
+    for (size_t i = 0; i < FORMATS; i++)
         if (formats[i]->is(first, count))
             return formats[i];
-    return formats[0];
+    for (size_t i = 0; i < FORMATS && !near && count; i++)
+        near = formats[i]->near ? formats[i]->near(first, count) : NULL;
+    if (near)
+        import_say(result, ERR_NOTOURS, near);
+    else if (is_text(first, count))
+        say_text(result);
+    return *result->message ? NULL : formats[0];
 }
 
 static int read_all(struct pickle_input *input, const struct import_options *options,
@@ -39,7 +77,11 @@ static int read_all(struct pickle_input *input, const struct import_options *opt
         input_close(input);
         return import_say(result, err, base_err_text(err));
     }
-    const struct import_format *format = format_of(input);
+    const struct import_format *format = format_of(input, result);
+    if (!format) {
+        input_close(input);
+        return ERR_NOTOURS;
+    }
     result->format = format->name;
     result->lacks = format->lacks;
     err = format->read(input, options, result);

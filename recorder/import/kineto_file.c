@@ -398,5 +398,9 @@ static bool is_json(const unsigned char *first, size_t count)
 }
 
 const struct import_format format_kineto = {
-    "a trace of torch.profiler", "segments, streams, or single blocks that were live all the time",
-    is_json, read_kineto};
+    "a trace of torch.profiler",
+    "segments, streams, or single blocks that were live all the time",
+    is_json,
+    read_kineto,
+    "a torch.profiler trace begins with {",
+    NULL};

@@ -533,5 +533,8 @@ static bool is_sqlite(const unsigned char *first, size_t count)
 
 const struct import_format format_nsys = {
     "an export of Nsight Systems",
-    "blocks or segments of an allocator: what it has is memory of the driver", is_sqlite,
-    read_nsys};
+    "blocks or segments of an allocator: what it has is memory of the driver",
+    is_sqlite,
+    read_nsys,
+    NULL,
+    NULL};

@@ -455,5 +455,9 @@ static bool is_pprof(const unsigned char *first, size_t count)
 }
 
 const struct import_format format_pprof = {
-    "a profile of live memory", "times, frees, addresses, steps or segments: it is one moment",
-    is_pprof, read_pprof};
+    "a profile of live memory",
+    "times, frees, addresses, steps or segments: it is one moment",
+    is_pprof,
+    read_pprof,
+    NULL,
+    NULL};

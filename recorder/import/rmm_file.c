@@ -21,7 +21,8 @@
 #define FIELDS 6
 #define HOUR_NS INT64_C(3600000000000)
 
-static const char header[] = "Thread,Time,Action,Pointer,Size,Stream";
+#define HEADER "Thread,Time,Action,Pointer,Size,Stream"
+static const char header[] = HEADER;
 
 struct rmm {
     struct block_log *log;
@@ -255,5 +256,35 @@ static bool is_rmm(const unsigned char *first, size_t count)
            (count == n || first[n] == '\n' || first[n] == '\r');
 }
 
+/* Without the header, the first of its lines. */
+static bool is_record(const unsigned char *first, size_t count)
+{
+    char line[LINE_MOST], *fields[FIELDS];
+    const unsigned char *end = memchr(first, '\n', count);
+    size_t length = end ? (size_t)(end - first) : count;
+    enum block_log_kind kind;
+    int64_t ns;
+    if (length >= sizeof line)
+        return false;
+    memcpy(line, first, length);
+    line[length] = '\0';
+    return split(line, fields) == FIELDS && time_of(fields[1], &ns) && kind_of(fields[2], &kind);
+}
+
+static const char *near_rmm(const unsigned char *first, size_t count)
+{
+    static const char begin[] = "Thread,Time,";
+    if (is_record(first, count))
+        return "the file has lines of an RMM log, but not its first one: put this line above "
+               "them: " HEADER;
+    if (memmem(first, count, header, sizeof header - 1))
+        return "the file has the first line of an RMM log, but something stands before or behind "
+               "it: the file is to begin with this line alone: " HEADER;
+    if (count >= sizeof begin - 1 && memcmp(first, begin, sizeof begin - 1) == 0)
+        return "the file begins nearly as an RMM log, whose first line is: " HEADER;
+    return NULL;
+}
+
 const struct import_format format_rmm = {
-    "an RMM log", "call sites, steps, phases or reserved memory", is_rmm, read_rmm};
+    "an RMM log", "call sites, steps, phases or reserved memory", is_rmm,
+    read_rmm,     "an RMM log has the first line " HEADER,        near_rmm};

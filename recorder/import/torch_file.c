@@ -137,4 +137,5 @@ static bool is_torch(const unsigned char *first, size_t count)
     return count && first[0] == 0x80; /* PROTO, with which protocols 2 and later begin */
 }
 
-const struct import_format format_torch = {"a PyTorch snapshot", NULL, is_torch, read_torch};
+const struct import_format format_torch = {"a PyTorch snapshot", NULL, is_torch,
+                                           read_torch,           NULL, NULL};
