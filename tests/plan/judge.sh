@@ -53,10 +53,10 @@ is "$status" 1 "a program that was refused"
 
 # A T4's context is computed, an A100's was measured (docs/gpu-profiles.md).
 run peak plain.db --all
-has out "needs 400 MiB of GPU memory: 320 MiB reserved, 80.0 MiB CUDA context (by a rule)" "the share"
+has out "max device used 400 MiB: 320 MiB max reserved, 80.0 MiB CUDA context (by a rule)" "the share"
 has_not out "tidemark help rehearse" "nothing is to be explained"
 run peak reads.db --all
-has out "needs 738 MiB of GPU memory: 320 MiB reserved, 418 MiB CUDA context (measured)" "measured"
+has out "max device used 738 MiB: 320 MiB max reserved, 418 MiB CUDA context (measured)" "measured"
 has out "1 size came from a value that is not computed, taken as 0: nonzero" "a size"
 has out "1 number that the program read is not computed, and was 0: copy" "a number"
 has out "1 size of a library's working memory is not known, taken as 0: cudnnGetConv" "a library"
@@ -64,7 +64,7 @@ has out "what that means: tidemark help rehearse" "where that is explained"
 run help rehearse
 has out "was read" "the explanation"
 run peak -f csv reads.db
-has out "# needs 738 MiB of GPU memory" "in csv"
+has out "# max device used 738 MiB" "in csv"
 run peak -f json reads.db
 if command -v python3 >/dev/null; then
     python3 - <<'PY' || is no yes "json"
@@ -300,7 +300,7 @@ has out "refused in             step 0, forward" "where that was"
 run fit ended.db --gpu a10
 is "$status $(verdict)" "1 not known: the recording ended at a refusal" "a larger GPU"
 # 100 MiB, 20 for each of 900, and an A10's context: more than 18,339 MiB.
-is "$(sed -n 's/^smallest memory  *//p' out)" "more than 17.9 GiB" "a lower bound"
+is "$(sed -n 's/^smallest memory  *//p' out)" "more than 17.9 GiB, with what is set aside" "a lower bound"
 run fit ended.db --memory 19GiB
 is "$status $(verdict)" "1 not known: the recording ended at a refusal" "without a GPU"
 run fit ended.db -f json --memory 19GiB

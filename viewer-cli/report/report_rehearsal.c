@@ -87,17 +87,17 @@ static int say_all_unknown(struct report *report, struct emit *emit, const char 
     return err;
 }
 
-/* "needs 12.9 GiB of GPU memory: 12.5 GiB reserved, 418 MiB CUDA context (by a rule)" */
+/* "max device used 12.9 GiB: 12.5 GiB max reserved, 418 MiB CUDA context (by a rule)"; what the run
+ * would have survived with is another figure, that of `fit`. */
 static void say_share(struct emit *emit, const char *whose, const struct rehearsed *rehearsed,
                       const struct rehearsed_share *share)
 {
     char text[300], modelled[HUMAN_MAX], peak[HUMAN_MAX], part[HUMAN_MAX];
     if (!share->found)
         return;
-    snprintf(text, sizeof text, "%sneeds %s of GPU memory%s%s: %s reserved, %s CUDA context (%s)",
-             whose, human_bytes(peak, share->peak), share->others ? " on " : "",
-             share->others ? share->device_text : "",
-             human_bytes(part, share->peak - share->modelled),
+    snprintf(text, sizeof text, "%smax device used%s%s %s: %s max reserved, %s CUDA context (%s)",
+             whose, share->others ? " on " : "", share->others ? share->device_text : "",
+             human_bytes(peak, share->peak), human_bytes(part, share->peak - share->modelled),
              human_bytes(modelled, share->modelled),
              rehearsed->context_measured ? "measured" : "by a rule");
     say(emit, text);
@@ -191,8 +191,8 @@ int report_say_rehearsed(struct report *report, struct emit *emit, const char *w
 static const char used_sql[] = "SELECT EXISTS(SELECT 1 FROM heap h JOIN device d ON d.id = h.device"
                                "   WHERE d.kind <> 'cpu') AS used";
 
-/* "rehearsed without a GPU, as on NVIDIA A100-SXM4-40GB, 39.4 GiB: needs 474 MiB", shorter where
- * that does not fit. */
+/* "rehearsed without a GPU, as on NVIDIA A100-SXM4-40GB, 39.4 GiB: max device used 474 MiB",
+ * shorter where that does not fit. */
 static void say_brief(struct emit *emit, const struct rehearsed *rehearsed,
                       const struct rehearsed_share *share, bool used)
 {
@@ -203,7 +203,7 @@ static void say_brief(struct emit *emit, const struct rehearsed *rehearsed,
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
         int n = snprintf(text, sizeof text, "%s %.*s", begins[i], card, rehearsed->gpu);
         if (share->found)
-            n += snprintf(text + n, sizeof text - (size_t)n, ": needs %s",
+            n += snprintf(text + n, sizeof text - (size_t)n, ": max device used %s",
                           human_bytes(peak, share->peak));
         else if (!used)
             n += snprintf(text + n, sizeof text - (size_t)n, ": the GPU was not used");

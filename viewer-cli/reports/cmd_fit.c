@@ -151,11 +151,12 @@ static int judge_memory(struct fit_part *part, const struct alloc_config *asked,
     return 0;
 }
 
-static int read_targets(struct fit_part *part)
+static int read_rehearsed(struct fit_part *part)
 {
     struct rehearsed rehearsed;
     int err = rehearsed_read(part->report->db, &rehearsed);
     snprintf(part->targets, sizeof part->targets, "%s", rehearsed.targets);
+    part->context = rehearsed.is_one && !part->fit.trace.cpu ? rehearsed.context : FIT_NONE;
     return err;
 }
 
@@ -313,7 +314,7 @@ static int load(struct fit_part *part)
     if (err >= 0)
         err = read_ended(part);
     if (err >= 0)
-        err = read_targets(part);
+        err = read_rehearsed(part);
     if (err >= 0)
         err = measure_all(part, &asked);
     if (err >= 0)

@@ -157,15 +157,28 @@ static bool is_bound(const struct fit_part *part)
     return part->ended.is_refused && least_of(part) != FIT_NONE;
 }
 
-/* "776 MiB"; "more than 17.8 GiB" where a request was refused. */
+/* "776 MiB, without the CUDA context"; "more than 17.8 GiB" where a request was refused. With what
+ * is set aside, or with the context of a rehearsal, that is in it: which is said, for another
+ * figure of the page has it, too. */
 static void put_smallest_text(const struct fit_part *part)
 {
-    char bytes[HUMAN_MAX], text[HUMAN_MAX + 16];
+    char bytes[HUMAN_MAX], context[HUMAN_MAX];
+    struct buf text = {0};
     int64_t least = least_of(part);
-    if (least != FIT_NONE)
-        snprintf(text, sizeof text, "%s%s", is_bound(part) ? "more than " : "",
-                 human_bytes(bytes, least + fit_reserve(part)));
-    emit_text(emit_of(part), least == FIT_NONE ? NULL : text);
+    if (least == FIT_NONE) {
+        emit_null(emit_of(part));
+        return;
+    }
+    buf_print(&text, "%s%s", is_bound(part) ? "more than " : "",
+              human_bytes(bytes, least + fit_reserve(part)));
+    if (fit_reserve(part))
+        buf_text(&text, ", with what is set aside");
+    else if (part->context != FIT_NONE)
+        buf_print(&text, "; with %s CUDA context %s", human_bytes(context, part->context),
+                  human_bytes(bytes, least + part->context));
+    else
+        buf_text(&text, ", without the CUDA context");
+    put_buf(emit_of(part), &text);
 }
 
 static void put_smallest(const struct fit_part *part)
@@ -207,7 +220,9 @@ static void put_replay(const struct fit_part *part)
     const struct replay_outcome *out = &part->fit.as_recorded;
     const struct fit_need *need = &part->rows[0].need;
     struct buf settings = {0};
-    EMIT_SECTION(emit, "fit", NULL, EMIT_RECORD, replay_columns);
+    bool below = part->answer != FIT_NOT_ASKED;
+    EMIT_SECTION(emit, "fit", below ? "Smallest memory, and peaks without a limit" : NULL,
+                 EMIT_RECORD, replay_columns);
     fit_put_scope(part);
     put_smallest_text(part);
     emit_text(emit, part->rows[0].text);
@@ -391,7 +406,8 @@ static void put_memory(const struct fit_part *part)
     const struct fit_verdict *result = &part->result;
     if (part->answer == FIT_NOT_ASKED)
         return;
-    EMIT_SECTION(emit, "memory", "With --memory", EMIT_RECORD, memory_columns);
+    EMIT_SECTION(emit, "memory", part->options->gpu ? "With --gpu" : "With --memory", EMIT_RECORD,
+                 memory_columns);
     fit_put_scope(part);
     emit_text(emit, part->options->gpu);
     emit_int(emit, part->options->memory);

@@ -51,6 +51,7 @@ struct fit_part {
     struct fit fit;
     bool loaded;     /* there was something to replay */
     int64_t highest; /* allocated in the run, as `tidemark peak` has it; FIT_NONE */
+    int64_t context; /* CUDA's, of the GPU that a rehearsal stood in for; FIT_NONE */
     struct fit_row rows[FIT_ROWS];
     size_t row_count;
     struct fit_version versions[FIT_VERSIONS + 1]; /* the record's own first */
