@@ -334,12 +334,8 @@ int64_t db_column_any(struct db_stmt *stmt, int at)
 
 static int64_t column_below(struct db_stmt *stmt, int at, int64_t end)
 {
-    int64_t value = sqlite3_column_int64(stmt->handle, at);
     assert(at >= 0 && at < sqlite3_column_count(stmt->handle));
-    if (!stmt->db->own || (value < end && value > -end))
-        return value;
-    stmt->db->odd = true;
-    return 0;
+    return db_below(stmt->db, sqlite3_column_int64(stmt->handle, at), end);
 }
 
 int64_t db_column_int(struct db_stmt *stmt, int at)

@@ -49,6 +49,21 @@ struct db_stmt {
     int bind_failed; /* the first SQLite error of a bind since the last reset */
 };
 
+/* A number that was read, which is as large as `end` in no file of ours: 0, and the next question
+ * fails. */
+static inline int64_t db_below(struct db *db, int64_t number, int64_t end)
+{
+    if ((number < end && number > -end) || !db->own)
+        return number;
+    db->odd = true;
+    return 0;
+}
+
+struct query_place;
+/* The row of a statement that has one: 0, or an error, and then no copy is left. `at`: the columns
+ * of the places. */
+int db_take_row(struct db_stmt *stmt, const unsigned char *at, const struct query_place *out);
+
 /* A connection and nothing more. *out is set even where opening failed, so that its message can be
  * read; NULL without memory. */
 int db_connect(struct db **out, const char *path, int flags, bool immutable);

@@ -7,7 +7,6 @@
 
 #include "db_internal.h"
 #include "error.h"
-#include "mem.h"
 
 /* A question that is not what its reader believes: a mistake of ours. */
 static __attribute__((format(printf, 2, 3))) int mistaken(struct db *db, const char *format, ...)
@@ -107,70 +106,6 @@ void query_again(struct query *query, const struct query_value *in)
 
 /* ---- rows ---- */
 
-static bool is_null(struct db_stmt *stmt, int at)
-{
-    return db_column_type(stmt, at) == DB_NULL;
-}
-
-static int copy_text(struct db_stmt *stmt, int at, char **out)
-{
-    *out = NULL;
-    if (is_null(stmt, at))
-        return 0;
-    const char *text = db_column_text(stmt, at);
-    *out = mem_copy(text, (size_t)db_column_bytes(stmt, at));
-    return *out ? 0 : ERR_NOMEM;
-}
-
-static int take(struct db_stmt *stmt, int at, const struct query_place *place)
-{
-    switch (place->type) {
-    case QUERY_INT:
-        *(int64_t *)place->at = db_column_int(stmt, at);
-        return 0;
-    case QUERY_BOOL:
-        *(bool *)place->at = db_column_int(stmt, at) != 0;
-        return 0;
-    case QUERY_OPT:
-        *(int64_t *)place->at = is_null(stmt, at) ? QUERY_NONE : db_column_int(stmt, at);
-        return 0;
-    case QUERY_ANY:
-        *(int64_t *)place->at = db_column_any(stmt, at);
-        return 0;
-    case QUERY_SIZE:
-        *(int64_t *)place->at = db_column_size(stmt, at);
-        return 0;
-    case QUERY_REAL:
-        *(double *)place->at = db_column_real(stmt, at);
-        return 0;
-    case QUERY_TEXT:
-        *(const char **)place->at = db_column_text(stmt, at);
-        return 0;
-    case QUERY_NTEXT:
-        *(const char **)place->at = is_null(stmt, at) ? NULL : db_column_text(stmt, at);
-        return 0;
-    case QUERY_COPY:
-        return copy_text(stmt, at, place->at);
-    case QUERY_CHARS:
-        snprintf(place->at, place->room, "%s", db_column_text(stmt, at));
-        return 0;
-    case QUERY_REST:
-    case QUERY_END:
-        break;
-    }
-    return ERR_INTERNAL;
-}
-
-/* A row that is not taken whole leaves nothing behind. */
-static void drop_copies(const struct query_place *out, int count)
-{
-    for (int at = 0; at < count; at++)
-        if (out[at].type == QUERY_COPY) {
-            mem_free(*(char **)out[at].at);
-            *(char **)out[at].at = NULL;
-        }
-}
-
 bool query_next(struct query *query)
 {
     if (query->err < 0)
@@ -178,14 +113,9 @@ bool query_next(struct query *query)
     query->err = db_step(query->stmt);
     if (query->err != DB_ROW)
         return false;
-    for (int at = 0; query->out && query->out[at].type < QUERY_REST; at++) {
-        query_fail(query, take(query->stmt, query->at[at], &query->out[at]));
-        if (query->err < 0) {
-            drop_copies(query->out, at);
-            return false;
-        }
-    }
-    return true;
+    int err = db_take_row(query->stmt, query->at, query->out);
+    query_fail(query, err);
+    return err == 0;
 }
 
 void query_fail(struct query *query, int err)
