@@ -62,6 +62,34 @@ TEST(views_are_those_of_the_build)
     db_close(db);
 }
 
+/* Each view of the build, and how many of them the reader made anew. */
+static void check_made(const char *path, bool made)
+{
+    struct db *db = opened(path);
+    int64_t all = fixture_int(db, "SELECT count(*) FROM sqlite_master WHERE type = 'view'");
+    int64_t anew = fixture_int(db, "SELECT count(*) FROM sqlite_temp_master WHERE type = 'view'");
+    CHECK(all > 30);
+    CHECK_INT(anew > 30, made);
+    CHECK_INT(anew > 0, made);
+    CHECK_STR(fixture_query(db, "SELECT DISTINCT process FROM peak", false), "1\n2\n");
+    db_close(db);
+}
+
+/* Those of the file are asked where they are the build's to the letter, all of them. */
+TEST(views_are_made_where_the_file_has_others)
+{
+    check_made(changed("same.db", "SELECT 1"), false);
+    check_made(changed("one_more.db", "CREATE VIEW another AS SELECT 1 AS process"), true);
+    check_made(changed("one_less.db", "DROP VIEW activities"), true);
+    check_made(changed("spaces.db", "DROP VIEW device_text; CREATE VIEW device_text(id, device) AS"
+                                    "  SELECT id, 'other' FROM device"),
+               true);
+    check_made(changed("called.db", "PRAGMA writable_schema = ON; UPDATE sqlite_master"
+                                    " SET sql = replace(sql, 'SELECT id, CASE WHEN kind',"
+                                    " 'SELECT id+0, CASE WHEN kind') WHERE name = 'device_text'"),
+               true);
+}
+
 TEST(other_questions_see_the_views_of_the_file)
 {
     struct db *db = NULL;
@@ -194,6 +222,7 @@ TEST(a_walk_advances_or_stops)
 }
 
 TEST_MAIN(TEST_CASE(views_are_those_of_the_build),
+          TEST_CASE(views_are_made_where_the_file_has_others),
           TEST_CASE(other_questions_see_the_views_of_the_file),
           TEST_CASE(a_table_is_an_ordinary_table), TEST_CASE(a_table_that_is_gone),
           TEST_CASE(a_sum_that_fits_no_number_names_a_value), TEST_CASE(sizes_are_smaller_still),
