@@ -91,11 +91,22 @@ static const char *rule_text(struct category_rules *rules, enum category_rule by
     return rules->texts[place];
 }
 
-static uint32_t phase_at(const struct category_rules *rules, int64_t seq)
+/* Is `place` the first stretch that begins after seq? */
+static bool is_behind(const struct category_rules *rules, size_t place, int64_t seq)
 {
-    size_t low; /* the first that begins after seq */
-    SEARCH_FIRST(low, 0, rules->stretch_count, rules->stretches[low].begin_seq <= seq);
-    return low ? rules->stretches[low - 1].phase : CATEGORY_NO_PHASE;
+    return (!place || rules->stretches[place - 1].begin_seq <= seq) &&
+           (place == rules->stretch_count || rules->stretches[place].begin_seq > seq);
+}
+
+/* Blocks come in the order of their births, mostly, so that many ask for one place; `near` is that
+ * of the last answer. */
+static uint32_t phase_at(const struct category_rules *rules, int64_t seq, size_t *near)
+{
+    if (!rules->stretch_count || seq < rules->stretches[0].begin_seq)
+        return CATEGORY_NO_PHASE;
+    if (!is_behind(rules, *near, seq))
+        SEARCH_FIRST(*near, 0, rules->stretch_count, rules->stretches[*near].begin_seq <= seq);
+    return rules->stretches[*near - 1].phase;
 }
 
 static bool is_later(int64_t seq, int64_t bound) /* false where the bound is not known */
@@ -207,7 +218,7 @@ static enum category_rule judge(const struct category_rules *rules, const struct
     return by_computation(rules, q);
 }
 
-static void look_up(const struct category_rules *rules, const struct category_block *block,
+static void look_up(struct category_rules *rules, const struct category_block *block,
                     struct question *q)
 {
     *q = (struct question){.seq = block->seq,
@@ -220,8 +231,8 @@ static void look_up(const struct category_rules *rules, const struct category_bl
                            .backward_end = CATEGORY_UNKNOWN,
                            .cut = CATEGORY_UNKNOWN};
     q->born = block->phase != CATEGORY_UNKNOWN ? category_phase_index(rules, block->phase)
-                                               : phase_at(rules, block->seq);
-    q->freed = phase_at(rules, block->free_seq);
+                                               : phase_at(rules, block->seq, &rules->near_birth);
+    q->freed = phase_at(rules, block->free_seq, &rules->near_end);
     if (q->freed != CATEGORY_NO_PHASE) {
         q->freed_role = rules->phases[q->freed].role;
         q->freed_kind = rules->phases[q->freed].kind;

@@ -294,6 +294,8 @@ bool category_is_valid(const struct category_rules *rules)
             (stretch->phase != CATEGORY_NO_PHASE && stretch->phase >= rules->phase_count))
             return false;
     }
+    if (rules->near_birth > rules->stretch_count || rules->near_end > rules->stretch_count)
+        return false;
     for (size_t i = 0; i < rules->step_count; i++)
         if (map_get(&rules->step_index, (uint64_t)rules->steps[i].step) != i ||
             category_phase_index(rules, rules->steps[i].first_id) == CATEGORY_NO_PHASE ||

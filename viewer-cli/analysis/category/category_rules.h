@@ -67,6 +67,7 @@ struct category_rules {
     size_t phase_count, phase_cap;
     struct category_stretch *stretches;
     size_t stretch_count, stretch_cap;
+    size_t near_birth, near_end; /* no more than stretch_count: where the last question ended */
     struct category_bounds *steps;
     size_t step_count, step_cap;
     struct map step_index; /* step to index */
