@@ -62,6 +62,23 @@ const struct category_bounds *category_step(const struct category_rules *rules, 
     return place == MAP_NONE ? NULL : &rules->steps[place];
 }
 
+bool category_steps(const struct category_rules *rules, int64_t *first_step, int64_t *last_step,
+                    int64_t *end_seq)
+{
+    const struct category_bounds *last = NULL;
+    for (size_t i = 0; i < rules->step_count; i++) {
+        const struct category_bounds *bounds = &rules->steps[i];
+        if (bounds->end_seq != CATEGORY_UNKNOWN && (!last || bounds->step > last->step))
+            last = bounds;
+    }
+    if (!last)
+        return false;
+    *first_step = rules->first_step;
+    *last_step = last->step;
+    *end_seq = last->end_seq;
+    return true;
+}
+
 static void raise_to(int64_t *highest, int64_t value)
 {
     if (value > *highest)

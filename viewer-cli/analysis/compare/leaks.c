@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "category.h"
 #include "error.h"
 #include "living.h"
 #include "mem.h"
@@ -14,18 +15,17 @@
 #include "site_apart.h"
 
 /* Complete: another step has begun, or the process has ended in good order. */
-static const char steps_sql[] =
-    "SELECT r.first_step, b.step AS last_step, b.end_seq AS seq FROM run_bounds r"
-    "  JOIN step_bounds b ON b.process = r.process"
-    " WHERE r.process = ?1 AND b.end_seq IS NOT NULL ORDER BY b.step DESC LIMIT 1";
-
 static int read_window(struct db *db, int64_t process, const struct leak_options *options,
                        struct leaks *out)
 {
-    int64_t first_step = 0, last_step = 0, seq;
-    int err = query_first(db, steps_sql, Q_IN(process),
-                          Q_OUT(Q_INT(first_step), Q_INT(last_step), Q_INT(seq)));
-    if (err == DB_ROW && last_step > first_step) {
+    struct category_rules *rules;
+    int64_t first_step = 0, last_step = 0, seq = 0;
+    int err = category_load(db, process, &rules);
+    if (err < 0)
+        return err;
+    bool ended = category_steps(rules, &first_step, &last_step, &seq);
+    category_free(rules);
+    if (ended && last_step > first_step) {
         out->steps_known = true;
         out->first_step = first_step + options->warm_up;
         out->last_step = last_step - options->keep;
@@ -37,7 +37,7 @@ static int read_window(struct db *db, int64_t process, const struct leak_options
         out->last_step = options->last_step;
     if (out->last_step >= out->first_step)
         out->window = out->last_step - out->first_step + 1;
-    return err < 0 ? err : 0;
+    return 0;
 }
 
 /* ---- what was left ---- */
