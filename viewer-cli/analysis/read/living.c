@@ -1,5 +1,6 @@
 #include "living.h"
 
+#include "block_rows.h"
 #include "error.h"
 #include "group.h"
 #include "living_kept.h"
@@ -7,27 +8,28 @@
 #include "span.h"
 
 /* Two questions, asked one after the other: what the last keyframe names, row by row in the order
- * of the keys, and the rows behind it. CROSS JOIN keeps SQLite to that order. The heaps are a
- * handful. */
+ * of the keys, and the rows behind it. CROSS JOIN keeps SQLite to that order. */
 #define COLUMNS                                                                                    \
     "SELECT a.seq, a.size, a.requested, a.site, a.tag, a.alloc_ns, a.free_seq, a.address, a.heap," \
-    "  a.segment, a.module, ap.phase AS born"
-#define LIVES                                                                                      \
-    "  LEFT JOIN allocation_phase ap ON ap.allocation = a.seq"                                     \
-    " WHERE (a.free_seq < 0 OR a.free_seq > ?3)"                                                   \
-    "   AND a.heap IN (SELECT id FROM heap WHERE process = ?1 AND device = ?2)"
+    "  a.segment, a.module, "
+/* The end is looked at first, and once: most rows behind a keyframe have come to it. */
+#define LIVES " WHERE a.free_seq NOT BETWEEN 0 AND ?3 AND" BLOCK_ROWS_THEIRS
 
-static const char kept_sql[] = COLUMNS
-    " FROM keyframe k CROSS JOIN allocation a ON a.seq = k.allocation" LIVES " AND k.seq = ?4"
-    "   AND k.allocation >= " SPAN_FIRST;
+#define KEPT(born, join)                                                                           \
+    COLUMNS born " FROM keyframe k CROSS JOIN allocation a ON a.seq = k.allocation" join LIVES     \
+                 " AND k.seq = ?4 AND k.allocation >= " SPAN_FIRST
+static const char *const kept_sql[] = BLOCK_ROWS_TEXTS(KEPT);
 
-static const char since_sql[] =
-    COLUMNS " FROM allocation a" LIVES " AND a.seq > max(?4, " SPAN_FIRST " - 1) AND a.seq <= ?3";
+#define SINCE(born, join)                                                                          \
+    COLUMNS born " FROM allocation a" join LIVES " AND a.seq > max(?4, " SPAN_FIRST                \
+                 " - 1) AND a.seq <= ?3"
+static const char *const since_sql[] = BLOCK_ROWS_TEXTS(SINCE);
 
 struct reading {
     struct db *db;
     int64_t process, device, seq;
     int64_t frame; /* seq of the keyframe, -1 = none */
+    struct block_rows theirs;
     struct category_rules *rules;
     struct living_rows *rows; /* as they were asked for, to be kept; NULL: they are not */
     bool (*see)(void *self, const struct living_block *block);
@@ -51,12 +53,14 @@ static int read_row(struct reading *reading, const struct living_block *told, in
     return reading->see(reading->self, &block) ? 0 : ERR_NOMEM;
 }
 
-static int read_rows(struct reading *reading, const char *sql)
+static int read_rows(struct reading *reading, const char *const texts[2])
 {
     struct living_block block = {0};
     int64_t born;
     struct query query = query_ask(
-        reading->db, sql, Q_IN(reading->process, reading->device, reading->seq, reading->frame),
+        reading->db, texts[reading->theirs.born],
+        Q_IN(reading->process, reading->device, reading->seq, reading->frame,
+             BLOCK_ROWS_IN(reading->theirs)),
         Q_OUT(Q_INT(block.seq), Q_SIZE(block.size), Q_OPT(block.requested), Q_OPT(block.site),
               Q_OPT(block.tag), Q_INT(block.alloc_ns), Q_INT(block.free_seq), Q_ANY(block.address),
               Q_INT(block.heap), Q_OPT(block.segment), Q_OPT(block.module), Q_OPT(born)));
@@ -88,6 +92,8 @@ static int read_file(struct reading *reading)
 {
     int err = find_frame(reading);
     reading->rows = living_rows_begin(reading->process, reading->device, reading->seq);
+    if (err == 0)
+        err = block_rows_find(reading->db, reading->process, reading->device, &reading->theirs);
     if (err == 0)
         err = read_rows(reading, kept_sql);
     if (err == 0)

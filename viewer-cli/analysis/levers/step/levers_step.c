@@ -1,5 +1,6 @@
 #include "levers_step.h"
 
+#include "block_rows.h"
 #include "category_rules.h"
 #include "error.h"
 #include "group.h"
@@ -14,22 +15,17 @@
 
 /* From the last keyframe before the window to its end, in one pass. */
 #define COLUMNS                                                                                    \
-    "a.seq, a.size, a.free_seq AS \"end\", a.site, a.requested AS asked, a.tag, a.module, "        \
-    "ap.phase AS born"
-static const char blocks_sql[] =
-    "WITH base(seq) AS (SELECT coalesce((SELECT max(seq) FROM keyframe WHERE seq < ?3), -1))"
-    "SELECT " COLUMNS " FROM base CROSS JOIN keyframe k ON k.seq = base.seq"
-    "  CROSS JOIN allocation a ON a.seq = k.allocation CROSS JOIN heap h ON h.id = a.heap"
-    "  LEFT JOIN allocation_phase ap ON ap.allocation = a.seq"
-    "  WHERE k.allocation >= " SPAN_FIRST
-    "   AND (a.free_seq < 0 OR a.free_seq >= ?3) AND h.process = ?1 AND h.device = ?2"
-    " UNION ALL "
-    "SELECT " COLUMNS " FROM base"
-    "  CROSS JOIN allocation a ON a.seq > max(base.seq, " SPAN_FIRST " - 1)"
-    "   AND a.seq <= ?4"
-    "  CROSS JOIN heap h ON h.id = a.heap"
-    "  LEFT JOIN allocation_phase ap ON ap.allocation = a.seq"
-    "  WHERE (a.free_seq < 0 OR a.free_seq >= ?3) AND h.process = ?1 AND h.device = ?2";
+    "a.seq, a.size, a.free_seq AS \"end\", a.site, a.requested AS asked, a.tag, a.module, "
+#define LIVES " WHERE a.free_seq NOT BETWEEN 0 AND ?3 - 1 AND" BLOCK_ROWS_THEIRS
+#define BLOCKS(born, join)                                                                         \
+    "WITH base(seq) AS (SELECT coalesce((SELECT max(seq) FROM keyframe WHERE seq < ?3), -1))"      \
+    "SELECT " COLUMNS born " FROM base CROSS JOIN keyframe k ON k.seq = base.seq"                  \
+    "  CROSS JOIN allocation a ON a.seq = k.allocation" join LIVES                                 \
+    "   AND k.allocation >= " SPAN_FIRST " UNION ALL "                                             \
+    "SELECT " COLUMNS born " FROM base"                                                            \
+    "  CROSS JOIN allocation a ON a.seq > max(base.seq, " SPAN_FIRST " - 1)"                       \
+    "   AND a.seq <= ?4" join LIVES
+static const char *const blocks_sql[] = BLOCK_ROWS_TEXTS(BLOCKS);
 
 bool levers_at_peak(const struct levers_step *step, const struct levers_block *block)
 {
@@ -81,8 +77,13 @@ static int read_rows(struct db *db, const struct peak *peak, struct category_rul
                      struct levers_step *out)
 {
     struct told told = {0};
+    struct block_rows theirs;
+    int err = block_rows_find(db, peak->process, peak->device, &theirs);
+    if (err < 0)
+        return err;
     struct query query =
-        query_ask(db, blocks_sql, Q_IN(peak->process, peak->device, out->begin, out->end),
+        query_ask(db, blocks_sql[theirs.born],
+                  Q_IN(peak->process, peak->device, out->begin, out->end, BLOCK_ROWS_IN(theirs)),
                   Q_OUT(Q_INT(told.block.seq), Q_SIZE(told.block.size), Q_INT(told.block.end),
                         Q_OPT(told.block.site), Q_OPT(told.block.asked), Q_OPT(told.block.module),
                         Q_OPT(told.tag), Q_OPT(told.born)));
