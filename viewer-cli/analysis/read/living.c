@@ -31,6 +31,7 @@ struct reading {
     int64_t frame; /* seq of the keyframe, -1 = none */
     struct block_rows theirs;
     struct category_rules *rules;
+    bool keep;
     struct living_rows *rows; /* as they were asked for, to be kept; NULL: they are not */
     bool (*see)(void *self, const struct living_block *block);
     void *self;
@@ -91,7 +92,8 @@ static int read_kept(struct reading *reading, const struct living_rows *rows)
 static int read_file(struct reading *reading)
 {
     int err = find_frame(reading);
-    reading->rows = living_rows_begin(reading->process, reading->device, reading->seq);
+    if (reading->keep)
+        reading->rows = living_rows_begin(reading->process, reading->device, reading->seq);
     if (err == 0)
         err = block_rows_find(reading->db, reading->process, reading->device, &reading->theirs);
     if (err == 0)
@@ -102,15 +104,34 @@ static int read_file(struct reading *reading)
     return err;
 }
 
+static int read_living(struct reading *reading)
+{
+    int err = category_load(reading->db, reading->process, &reading->rules);
+    const struct living_rows *rows =
+        living_rows_kept(reading->db, reading->process, reading->device, reading->seq);
+    if (err == 0)
+        err = rows ? read_kept(reading, rows) : read_file(reading);
+    category_free(reading->rules);
+    return err;
+}
+
 int living_read(struct db *db, int64_t process, int64_t device, int64_t seq,
                 bool (*see)(void *self, const struct living_block *block), void *self)
 {
     struct reading reading = {
         .db = db, .process = process, .device = device, .seq = seq, .see = see, .self = self};
-    int err = category_load(db, process, &reading.rules);
-    const struct living_rows *rows = living_rows_kept(db, process, device, seq);
-    if (err == 0)
-        err = rows ? read_kept(&reading, rows) : read_file(&reading);
-    category_free(reading.rules);
-    return err;
+    return read_living(&reading);
+}
+
+int living_read_kept(struct db *db, int64_t process, int64_t device, int64_t seq,
+                     bool (*see)(void *self, const struct living_block *block), void *self)
+{
+    struct reading reading = {.db = db,
+                              .process = process,
+                              .device = device,
+                              .seq = seq,
+                              .keep = true,
+                              .see = see,
+                              .self = self};
+    return read_living(&reading);
 }

@@ -36,5 +36,8 @@ struct living_block {
  * memory. 0 or an error. */
 int living_read(struct db *db, int64_t process, int64_t device, int64_t seq,
                 bool (*see)(void *self, const struct living_block *block), void *self);
+/* The same, of an instant that will be asked about again: its rows are kept (living_kept.h). */
+int living_read_kept(struct db *db, int64_t process, int64_t device, int64_t seq,
+                     bool (*see)(void *self, const struct living_block *block), void *self);
 
 #endif

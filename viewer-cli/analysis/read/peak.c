@@ -323,7 +323,7 @@ static bool add_block(void *self, const struct living_block *block)
 static int read_living(struct db *db, struct peak *out)
 {
     struct gather gather = {.out = out};
-    int err = living_read(db, out->process, out->device, out->living_seq, add_block, &gather);
+    int err = living_read_kept(db, out->process, out->device, out->living_seq, add_block, &gather);
     end_gather(&gather);
     if (out->blocks == 0)
         out->requested = PEAK_NONE;
