@@ -116,7 +116,8 @@ bool levers_unite(struct levers_edit *edit, const struct levers_edit *other)
  */
 enum shift_kind { SHIFT_LIFE, SHIFT_SPIKE, SHIFT_REST };
 
-/* Before the first event and after the last one it does not matter when. */
+/* Before the first event and after the last one it does not matter when: a sort of so few numbers
+ * takes a pass or two. */
 #define LAST_SEQ (INT64_MAX / 4)
 
 struct shift {
@@ -137,13 +138,14 @@ static enum shift_kind kind_of(const struct shift *shift)
 struct shifts {
     const struct levers_step *step;
     const int64_t *sizes; /* of blocks with all of their parts; NULL: there are none */
+    int64_t first, last;  /* events: what is outside of these is moved to them */
     struct shift *shifts;
     size_t count;
 };
 
 static void add_shift(struct shifts *out, int64_t seq, int64_t bytes, enum shift_kind kind)
 {
-    seq = seq < 0 ? 0 : seq > LAST_SEQ - 1 ? LAST_SEQ - 1 : seq;
+    seq = seq < out->first ? out->first : seq > out->last ? out->last : seq;
     out->shifts[out->count++] = (struct shift){4 * seq + kind, bytes};
 }
 
@@ -213,6 +215,19 @@ static int read_parts(const struct levers_edit *edit, struct shifts *out, int64_
     return 0;
 }
 
+/* From before all that is looked at until after it. */
+static void find_range(const struct levers_step *step, struct shifts *out)
+{
+    const bool refused = step->moment != LEVERS_NEVER;
+    int64_t first = step->begin, last = step->end;
+    if (refused && step->moment < first)
+        first = step->moment;
+    if (refused && step->moment > last)
+        last = step->moment;
+    out->first = first > 1 ? first - 1 : 0;
+    out->last = last < LAST_SEQ - 1 ? last + 1 : LAST_SEQ - 1;
+}
+
 struct level {
     int64_t now, highest, at;
 };
@@ -268,6 +283,7 @@ int levers_highest(const struct levers_step *step, const struct levers_edit *edi
                          .shifts = mem_alloc(2 * edit->count + 1, sizeof *all.shifts)};
     struct level level = {.now = step->base};
     int64_t *sizes = NULL;
+    find_range(step, &all);
     int err = all.shifts ? read_parts(edit, &all, &sizes) : ERR_NOMEM;
     all.sizes = sizes;
     for (size_t i = 0; i < edit->count && err == 0; i++)
