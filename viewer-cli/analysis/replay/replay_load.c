@@ -127,6 +127,8 @@ struct coming {
     uint32_t kind;
 };
 
+enum { USED_SEGMENTS = 512 };
+
 /* Invariant: `items` is a heap by is_before (pqueue.h). */
 struct loader {
     struct replay_trace *trace;
@@ -138,6 +140,7 @@ struct loader {
     int64_t idle_allocation, idle_seq;
     struct replay_returns returns;
     uint16_t last_heap;
+    int64_t used[USED_SEGMENTS]; /* segment.seq, each in one place: rows before had these; or 0 */
 };
 
 static bool is_before(const struct coming *a, const struct coming *b)
@@ -246,6 +249,16 @@ static int put_adopted(struct replay_trace *trace, uint64_t size, uint64_t asked
     return 0;
 }
 
+/* Births ascend, so only the first of a segment counts. */
+static void use_segment(struct loader *loader, int64_t segment, int64_t seq)
+{
+    int64_t *used = &loader->used[(uint64_t)segment % USED_SEGMENTS];
+    if (segment && *used == segment)
+        return;
+    *used = segment;
+    replay_use_segment(loader->trace, segment, seq);
+}
+
 static int put_block(struct loader *loader, const struct row *row)
 {
     struct replay_trace *trace = loader->trace;
@@ -270,7 +283,7 @@ static int put_block(struct loader *loader, const struct row *row)
         return err;
     trace->without_request += !known;
     if (row->segment != QUERY_NONE)
-        replay_use_segment(trace, row->segment, row->seq);
+        use_segment(loader, row->segment, row->seq);
     trace->blocks[trace->block_count++] =
         (struct replay_block){.seq = row->seq, .address = row->address};
     err = put_end(loader, block, row->seq, row->free_seq, &state);
