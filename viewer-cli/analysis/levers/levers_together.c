@@ -92,8 +92,10 @@ static size_t count_of(const struct together *all, enum lever_kind kind)
 static bool unite_one(const struct levers_edit *one, bool halved, struct levers_edit *all)
 {
     struct levers_edit edit = {0};
+    if (!halved)
+        return levers_unite(all, one);
     bool done = levers_unite(&edit, one);
-    for (size_t i = 0; i < edit.count && halved; i++)
+    for (size_t i = 0; i < edit.count; i++)
         if (edit.changes[i].how == LEVERS_SPIKE)
             edit.changes[i].bytes /= 2;
     done = done && levers_unite(all, &edit);

@@ -60,14 +60,32 @@ static int by_block(const void *one, const void *other)
     return a->from < b->from ? -1 : a->from > b->from;
 }
 
-/* What was united before is in order already. */
-static void put_in_order(struct levers_change *changes, size_t count)
+static bool is_in_order(const struct levers_change *changes, size_t count)
 {
     size_t ordered = 1;
     while (ordered < count && by_block(&changes[ordered - 1], &changes[ordered]) <= 0)
         ordered++;
-    if (ordered < count)
+    return ordered >= count;
+}
+
+/* What was united before is in order already. */
+static void put_in_order(struct levers_change *changes, size_t count)
+{
+    if (!is_in_order(changes, count))
         qsort(changes, count, sizeof *changes, by_block);
+}
+
+/* Each `how` behind the other: a lever goes through the blocks once, so that mostly they are in
+ * order then. */
+static void copy_by_how(struct levers_change *to, const struct levers_change *from, size_t count)
+{
+    size_t places[LEVERS_SPIKE + 2] = {0};
+    for (size_t i = 0; i < count; i++)
+        places[from[i].how + 1]++;
+    for (size_t how = 1; how <= LEVERS_SPIKE; how++)
+        places[how] += places[how - 1];
+    for (size_t i = 0; i < count; i++)
+        to[places[from[i].how]++] = from[i];
 }
 
 /* Both in order; `edit` has room for all of them. */
@@ -89,8 +107,7 @@ bool levers_unite(struct levers_edit *edit, const struct levers_edit *other)
         mem_free(added);
         return false;
     }
-    if (count)
-        memcpy(added, other->changes, count * sizeof *added);
+    copy_by_how(added, other->changes, count);
     put_in_order(added, count);
     put_in_order(edit->changes, edit->count);
     merge(edit, added, count);
@@ -202,7 +219,7 @@ static int read_parts(const struct levers_edit *edit, struct shifts *out, int64_
         if (change->how != LEVERS_PART)
             continue;
         if (!*sizes) {
-            if (!(*sizes = mem_alloc(step->count + 1, sizeof **sizes)))
+            if (!(*sizes = mem_resize(NULL, step->count + 1, sizeof **sizes)))
                 return ERR_NOMEM;
             for (size_t j = 0; j < step->count; j++)
                 (*sizes)[j] = step->blocks[j].size;
@@ -280,7 +297,7 @@ int levers_highest(const struct levers_step *step, const struct levers_edit *edi
                    int64_t *at)
 {
     struct shifts all = {.step = step,
-                         .shifts = mem_alloc(2 * edit->count + 1, sizeof *all.shifts)};
+                         .shifts = mem_resize(NULL, 2 * edit->count + 1, sizeof *all.shifts)};
     struct level level = {.now = step->base};
     int64_t *sizes = NULL;
     find_range(step, &all);

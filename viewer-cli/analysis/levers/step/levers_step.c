@@ -132,7 +132,7 @@ static void find_held(struct levers_step *step)
 static int make_events(struct levers_step *step)
 {
     const struct levers_edit nothing = {0};
-    struct levers_event *event = mem_alloc(2 * step->count + 1, sizeof *event);
+    struct levers_event *event = mem_resize(NULL, 2 * step->count + 1, sizeof *event);
     if (!(step->events = event))
         return ERR_NOMEM;
     for (size_t i = 0; i < step->count; i++) {
