@@ -1,6 +1,7 @@
 #include "report.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -404,10 +405,18 @@ static int say_rehearsed(struct report *report, struct report *whose, const char
     return code;
 }
 
+/* Arrays of some MB come and go: what the kernel gets back it clears before it gives it again. */
+static void keep_memory(void)
+{
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 256 << 20);
+}
+
 int report_begin(struct report *report, const struct command *command,
                  const struct report_options *options, const char *named)
 {
     *report = (struct report){.command = command, .options = options, .named = named != NULL};
+    keep_memory();
     int code = begin_reading(report, named);
     if (code)
         return code;
