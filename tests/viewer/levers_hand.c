@@ -1,5 +1,7 @@
 #include "levers_hand.h"
 
+#include <stdlib.h>
+
 #include "group.h"
 #include "mem.h"
 #include "test.h"
@@ -36,6 +38,29 @@ void hand_step(const struct hand_block *blocks, struct levers_step *out)
                                   .tag = GROUP_NONE,
                                   .purpose = PURPOSE_ACTIVATION};
     }
+}
+
+static int by_seq(const void *one, const void *other)
+{
+    const struct levers_event *a = one, *b = other;
+    return a->seq < b->seq ? -1 : a->seq > b->seq;
+}
+
+void hand_events(struct levers_step *step)
+{
+    const struct levers_edit nothing = {0};
+    REQUIRE((step->events = mem_alloc(2 * step->count + 1, sizeof *step->events)) != NULL);
+    for (size_t i = 0; i < step->count; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        step->base += i < step->older ? block->size : 0;
+        if (i >= step->older)
+            step->events[step->event_count++] = (struct levers_event){block->seq, block->size};
+        if (block->end <= step->end)
+            step->events[step->event_count++] = (struct levers_event){block->end, -block->size};
+    }
+    qsort(step->events, step->event_count, sizeof *step->events, by_seq);
+    REQUIRE(levers_highest(step, &nothing, &step->highest, NULL) == 0);
+    REQUIRE(levers_step_is_valid(step));
 }
 
 size_t hand_at(const struct levers_step *step, int64_t seq)

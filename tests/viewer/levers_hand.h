@@ -18,6 +18,9 @@ struct hand_block { /* by seq */
 
 /* Up to the first block without bytes. Forward lasts until backward begins; levers_step_clear. */
 void hand_step(const struct hand_block *blocks, struct levers_step *out);
+/* What happens to these blocks, so that there is a level. Those before forward are there when it
+ * begins. */
+void hand_events(struct levers_step *step);
 /* Its block that is born then. */
 size_t hand_at(const struct levers_step *step, int64_t seq);
 

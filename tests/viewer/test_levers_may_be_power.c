@@ -361,6 +361,30 @@ TEST(backward_is_in_a_module_as_it_lets_go)
     CHECK(!is_let_go(HAND_END, 320, ACT));
 }
 
+/* The next module's blocks come right behind this one's, in the order of modules too. */
+TEST(a_run_ends_with_its_module)
+{
+    static const struct hand_block blocks[] = {{310, 311, SMALL, LINEAR, 0},
+                                               {312, 313, SMALL, LINEAR, 0},
+                                               {314, 315, SMALL, ACT, 0},
+                                               {316, 317, SMALL, LINEAR, 0},
+                                               {0}};
+    static const size_t ends[] = {2, 2, 3, 4};
+    struct levers_step step;
+    struct levers_orders orders;
+    hand_step(blocks, &step);
+    REQUIRE(levers_orders_read(&step, &orders) == 0);
+    for (size_t i = 0; i < 4; i++)
+        CHECK_INT(levers_run_end(&orders, i), ends[i]);
+    levers_orders_clear(&orders);
+    step.blocks[3].module = NEXT;
+    REQUIRE(levers_orders_read(&step, &orders) == 0);
+    for (size_t i = 0; i < 4; i++)
+        CHECK_INT(levers_run_end(&orders, i), ends[i]);
+    levers_orders_clear(&orders);
+    levers_step_clear(&step);
+}
+
 TEST(what_ends_behind_a_forward_is_kept)
 {
     const struct levers_phase forward = {.end = 299};
@@ -380,5 +404,5 @@ TEST_MAIN(TEST_CASE(backward_of_a_sine_makes_two), TEST_CASE(gradients_are_its_o
           TEST_CASE(two_gradients_stay), TEST_CASE(a_handful_is_looked_at),
           TEST_CASE(what_stays_has_three_gradients), TEST_CASE(gradients_count_until_another_goes),
           TEST_CASE(what_its_own_module_lets_go_was_saved_there),
-          TEST_CASE(backward_is_in_a_module_as_it_lets_go),
+          TEST_CASE(backward_is_in_a_module_as_it_lets_go), TEST_CASE(a_run_ends_with_its_module),
           TEST_CASE(what_ends_behind_a_forward_is_kept))

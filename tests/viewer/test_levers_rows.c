@@ -54,6 +54,7 @@ TEST(a_row_that_repeats_is_as_many_calls)
     check_calls("aA|aA|aA", KNOWN);
     check_calls("aA bB|aA bB|aA bB", KNOWN);
     check_calls("aA bB aA cC|aA bB aA cC", KNOWN);
+    check_calls("aA aA bB aA|aA aA bB aA", KNOWN); /* the end of one is like its beginning */
     CHECK_STR(split("aA bB aA bB", KNOWN, true), "aA bB aA bB");
 }
 
@@ -62,6 +63,7 @@ TEST(other_modules_are_another_call_where_they_are_known)
 {
     check_calls("aA bB|aC bD", NOT_KNOWN);
     check_calls("aA bB aC bD", KNOWN);
+    check_calls("aA bB|aA cC|aA bB|aA cC|aA bB", NOT_KNOWN); /* it does not repeat to its end */
 }
 
 /* A weight is copied in the first call, or a call is cut short. */
@@ -81,6 +83,7 @@ TEST(one_call_goes_through_a_list)
     check_calls("cM rR cM sS", KNOWN);
     check_calls("cM rR cM rS cM rT", KNOWN);
     check_calls("cM rR xX cM rS xX", KNOWN);
+    check_calls("cM rR cM cM sS", KNOWN);
     check_calls("cM rR|cM rS", NOT_KNOWN);
     CHECK_STR(split("cM rR cM sS", KNOWN, true), "cM rR cM sS");
 }
