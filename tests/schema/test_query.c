@@ -234,103 +234,10 @@ TEST(without_memory_no_copy_is_left)
     db_close(db);
 }
 
-static const char once_sql[] =
-    "SELECT count(*) AS found, count(*) = 1 AS one, max(id) AS highest FROM device";
-
-static void add_device(struct db *db, int id)
-{
-    char sql[120];
-    snprintf(sql, sizeof sql, "INSERT INTO device(id, kind, ordinal) VALUES(%d, 'virtual', %d)", id,
-             id);
-    fixture_exec(db, sql);
-}
-
-static int ask_once(struct db *db, int64_t *count, bool *one, int64_t *highest)
-{
-    int64_t found = -1;
-    int err = query_once(db, once_sql, Q_OUT(Q_INT(found), Q_INT(*one), Q_OPT(*highest)));
-    *count = found;
-    return err;
-}
-
-/* A reader's transaction sees no other rows, so its second question costs no statement. */
-TEST(asked_once_in_a_transaction)
-{
-    const char *path = test_path("once.db");
-    struct db *db = NULL, *reader = NULL;
-    int64_t count = 0, highest = 0;
-    bool one = true;
-    REQUIRE(db_create(&db, path) == 0);
-    REQUIRE(db_open(&reader, path) == 0);
-    CHECK_INT(db_exec(reader, "BEGIN"), 0);
-    CHECK_INT(ask_once(reader, &count, &one, &highest), 0);
-    CHECK(count == 0 && !one && highest == QUERY_NONE);
-    uint64_t before = db_work();
-    count = highest = 7;
-    one = true;
-    CHECK_INT(ask_once(reader, &count, &one, &highest), 0);
-    CHECK(count == 0 && !one && highest == QUERY_NONE);
-    CHECK(db_work() == before);
-    CHECK_INT(query_once(reader, once_sql, Q_OUT(Q_INT(highest), Q_REST)), 0);
-    CHECK_INT(highest, 0); /* another place is another question */
-    CHECK_INT(db_exec(reader, "COMMIT"), 0);
-    add_device(db, 4);
-    CHECK_INT(ask_once(reader, &count, &one, &highest), 0); /* none is open: nothing is kept */
-    CHECK(count == 1 && one && highest == 4);
-    add_device(db, 5);
-    CHECK_INT(ask_once(reader, &count, &one, &highest), 0);
-    CHECK(count == 2 && !one && highest == 5);
-    db_close(reader);
-    db_close(db);
-}
-
-TEST(no_row_is_an_answer_too)
-{
-    static const char sql[] = "SELECT id FROM heap";
-    const char *path = test_path("none.db");
-    struct db *db = NULL;
-    int64_t id = 5;
-    REQUIRE(db_create(&db, path) == 0);
-    db_close(db);
-    REQUIRE(db_open(&db, path) == 0);
-    CHECK_INT(db_exec(db, "BEGIN"), 0);
-    for (int i = 0; i < 2; i++)
-        CHECK_INT(query_once(db, sql, Q_OUT(Q_INT(id))), 0);
-    CHECK_INT(id, 5);
-    for (int i = 0; i < 2; i++) /* an error is none */
-        CHECK(query_once(db, "SELECT nothing", Q_OUT(Q_INT(id))) < 0);
-    db_close(db);
-}
-
-/* What cannot be kept is asked again. */
-TEST(once_without_memory)
-{
-    const char *path = test_path("once_memory.db");
-    struct db *db = NULL;
-    int64_t two = 0;
-    int err = ERR_NOMEM;
-    REQUIRE(db_create(&db, path) == 0);
-    db_close(db);
-    for (long n = 1; n < 50; n++) {
-        REQUIRE(db_open(&db, path) == 0);
-        CHECK_INT(db_exec(db, "BEGIN"), 0);
-        mem_fail_after(n);
-        err = query_once(db, "SELECT 2 AS two", Q_OUT(Q_INT(two)));
-        mem_fail_after(0);
-        CHECK(err == ERR_NOMEM || (err == 0 && two == 2));
-        CHECK_INT(query_once(db, "SELECT 2 AS two", Q_OUT(Q_INT(two))), 0);
-        CHECK_INT(two, 2);
-        db_close(db);
-    }
-    CHECK_INT(err, 0);
-}
-
 TEST_MAIN(TEST_CASE(each_type), TEST_CASE(what_is_null),
           TEST_CASE(a_blob_is_copied_with_its_zeroes), TEST_CASE(names_and_not_places_decide),
           TEST_CASE(a_question_that_is_not_what_its_reader_believes),
           TEST_CASE(values_of_each_kind), TEST_CASE(no_row_leaves_the_places),
           TEST_CASE(an_error_in_the_midst_ends_the_rows),
           TEST_CASE(what_a_row_came_to_ends_them_too), TEST_CASE(asked_again_with_other_values),
-          TEST_CASE(ended_before_the_last_row), TEST_CASE(without_memory_no_copy_is_left),
-          TEST_CASE(asked_once_in_a_transaction), TEST_CASE(no_row_is_an_answer_too),
-          TEST_CASE(once_without_memory))
+          TEST_CASE(ended_before_the_last_row), TEST_CASE(without_memory_no_copy_is_left))
