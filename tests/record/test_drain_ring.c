@@ -153,6 +153,65 @@ TEST(a_loss_explains_what_comes_right_behind_it)
     CHECK_STR(row->text[ANOMALY_DETAIL], "1 after a loss of events");
 }
 
+/* Whoever drops an event counts it a moment later, maybe when what came behind it is stored. */
+static void count_dropped(struct ring_shared *ring, uint64_t n)
+{
+    atomic_fetch_add(&ring->dropped[EVENT_MARK], n);
+}
+
+TEST(a_loss_that_is_counted_late_has_the_same_place)
+{
+    struct bench *bench = bench_new(6);
+    fill_and_drop(bench->shared, 5);
+    step(bench, false);
+    push_marks(bench->shared, 1);
+    step(bench, false);
+    const uint64_t behind_ns = bench->ring.last_ns;
+    push_marks(bench->shared, 1);
+    step(bench, false);
+    count_dropped(bench->shared, 2);
+    step(bench, false);
+    look(bench);
+    CHECK_INT(bench->rows.tables[SCH_LOST].count, 2);
+    check_lost(&bench->rows, 0, 64, 65, 5);
+    check_lost(&bench->rows, 1, 64, 66, 2);
+    const struct row *lost = bench->rows.tables[SCH_LOST].rows;
+    CHECK_INT(lost[1].at[3], lost[0].at[3]);
+    CHECK_INT(lost[0].at[4], behind_ns - 1000);
+    CHECK_INT(lost[1].at[4], bench->ring.last_ns - 1000);
+}
+
+TEST(a_loss_is_counted_until_its_end_is_known)
+{
+    struct bench *bench = bench_new(6);
+    fill_and_drop(bench->shared, 5);
+    step(bench, false);
+    count_dropped(bench->shared, 2);
+    step(bench, false);
+    look(bench);
+    CHECK_INT(bench->rows.tables[SCH_LOST].count, 0);
+    push_marks(bench->shared, 1);
+    step(bench, false);
+    look(bench);
+    CHECK_INT(bench->rows.tables[SCH_LOST].count, 1);
+    check_lost(&bench->rows, 0, 64, 65, 7);
+}
+
+/* Before the first event no ticket was given out. */
+TEST(a_loss_before_the_first_event)
+{
+    struct bench *bench = bench_new(6);
+    count_dropped(bench->shared, 3);
+    step(bench, false);
+    look(bench);
+    CHECK_INT(bench->rows.tables[SCH_LOST].count, 0);
+    push_marks(bench->shared, 2);
+    step(bench, false);
+    look(bench);
+    CHECK_INT(bench->rows.tables[SCH_LOST].count, 1);
+    check_lost(&bench->rows, 0, 0, 1, 3);
+}
+
 TEST(two_losses_are_two_facts)
 {
     struct bench *bench = bench_new(6);
@@ -276,6 +335,23 @@ TEST(a_scribbled_counter_of_late_ones_is_none)
     CHECK_INT(bench->rows.tables[SCH_LOST].count, 1);
 }
 
+TEST(late_ones_are_counted_once)
+{
+    struct bench *bench = bench_new(6);
+    push_marks(bench->shared, 1);
+    for (uint64_t late = 2; late <= 5; late += 3)
+        for (int i = 0; i < 2; i++) {
+            atomic_store(&bench->shared->late, late);
+            step(bench, false);
+        }
+    look(bench);
+    const struct row_table *lost = &bench->rows.tables[SCH_LOST];
+    REQUIRE(lost->count == 2);
+    CHECK_STR(lost->rows[0].text[5], "late");
+    CHECK_INT(lost->rows[0].at[6], 2);
+    CHECK_INT(lost->rows[1].at[6], 3);
+}
+
 TEST(damaged_definitions_are_an_anomaly)
 {
     struct bench *bench = bench_new(6);
@@ -314,7 +390,11 @@ TEST(definitions_that_found_no_room_are_counted)
 TEST_MAIN(TEST_CASE(holes_of_the_dead_are_facts_in_their_place),
           TEST_CASE(many_holes_take_several_steps), TEST_CASE(a_loss_stands_between_its_neighbours),
           TEST_CASE(a_loss_explains_what_comes_right_behind_it),
-          TEST_CASE(two_losses_are_two_facts), TEST_CASE(a_loss_at_the_end_is_stored_with_the_cost),
+          TEST_CASE(two_losses_are_two_facts),
+          TEST_CASE(a_loss_that_is_counted_late_has_the_same_place),
+          TEST_CASE(a_loss_is_counted_until_its_end_is_known),
+          TEST_CASE(a_loss_before_the_first_event), TEST_CASE(late_ones_are_counted_once),
+          TEST_CASE(a_loss_at_the_end_is_stored_with_the_cost),
           TEST_CASE(a_scribbled_head_does_not_lengthen_a_dead_ring),
           TEST_CASE(a_header_is_read_before_the_program_has_the_ring),
           TEST_CASE(a_program_that_writes_while_it_is_read),
