@@ -1,6 +1,8 @@
 #include "moment.h"
 
 #include "error.h"
+#include "mem.h"
+#include "workers.h"
 
 int moment_arguments(const struct command_call *call, char **arguments, int count,
                      struct moment_request *out)
@@ -55,4 +57,25 @@ int moment_each(struct report *report, const char *name, moment_finder *find,
     else if (err >= 0 && !any)
         report_nothing(report);
     return err;
+}
+
+int moment_report(const struct command_call *call, void *options,
+                  int (*put)(struct report *report, const char *moment, const void *options))
+{
+    struct moment_request request;
+    struct report report;
+    char **arguments;
+    int count, code;
+
+    if (!command_parse(call, options, &arguments, &count, &code))
+        return code;
+    code = moment_arguments(call, arguments, count, &request);
+    if (!code)
+        code = report_begin(&report, call->command, options, request.database);
+    if (!code) {
+        int err = workers_fold(&report);
+        code = report_end(&report, err < 0 ? err : put(&report, request.moment, options));
+    }
+    mem_free(arguments);
+    return code;
 }

@@ -28,5 +28,10 @@ int moment_each(struct report *report, const char *name, moment_finder *find,
                 int (*put)(struct report *report, const struct report_scope *scope,
                            const struct instant *instant, const void *how),
                 const void *how);
+/* A report on one moment as a command, of processes that are folded as workers_fold has it:
+ * `options`, which begin with struct report_options and have their defaults, are read, and `put`
+ * prints all that is to be seen. An exit code. */
+int moment_report(const struct command_call *call, void *options,
+                  int (*put)(struct report *report, const char *moment, const void *options));
 
 #endif

@@ -2,22 +2,14 @@
  * tidemark ladder: requested, allocated, reserved, used on the device; the gaps.
  */
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "driven_report.h"
-#include "error.h"
 #include "human.h"
 #include "ladder_report.h"
 #include "ladder_stack.h"
-#include "mem.h"
 #include "moment.h"
 #include "rank_fold.h"
 #include "report.h"
-#include "workers.h"
-
-struct ladder_options {
-    struct report_options common;
-};
 
 struct seen { /* of all places */
     struct ladder_stack stack;
@@ -89,9 +81,10 @@ static int put_scope(struct report *report, const struct report_scope *scope,
     return err < 0 ? err : ladder_stack_see(&(*seen)->stack, scope, instant);
 }
 
-static int put_all(struct report *report, const char *moment)
+static int put_all(struct report *report, const char *moment, const void *options)
 {
     struct seen all = {0}, *const seen = &all;
+    (void)options;
     if (report->emit.format != EMIT_TABLE)
         EMIT_SECTION(&report->emit, "ladder", NULL, EMIT_ROWS, ladder_columns);
     int err = moment_each(report, moment, driven_moment_find, put_scope, &seen);
@@ -105,23 +98,8 @@ static int put_all(struct report *report, const char *moment)
 
 static int cmd_ladder(const struct command_call *call)
 {
-    struct ladder_options options = {.common = REPORT_OPTIONS};
-    struct moment_request request;
-    struct report report;
-    char **arguments;
-    int count, code;
-
-    if (!command_parse(call, &options, &arguments, &count, &code))
-        return code;
-    code = moment_arguments(call, arguments, count, &request);
-    if (!code)
-        code = report_begin(&report, call->command, &options.common, request.database);
-    if (!code) {
-        int err = workers_fold(&report);
-        code = report_end(&report, err < 0 ? err : put_all(&report, request.moment));
-    }
-    mem_free(arguments);
-    return code;
+    struct report_options options = REPORT_OPTIONS;
+    return moment_report(call, &options, put_all);
 }
 
 const struct command command_ladder = {

@@ -13,7 +13,6 @@
 #include "peak.h"
 #include "peak_parts.h"
 #include "report.h"
-#include "workers.h"
 
 struct live_options {
     struct report_options common;
@@ -116,9 +115,10 @@ static void put_live(struct report *report, const struct live *live)
 
 /* ---- the command ---- */
 
-static int put_all(struct report *report, const char *moment, const struct live_options *options)
+static int put_all(struct report *report, const char *moment, const void *options)
 {
-    struct live live = {mem_alloc(report->scope_count, sizeof(struct live_scope)), 0, options->top};
+    const struct live_options *asked = options;
+    struct live live = {mem_alloc(report->scope_count, sizeof(struct live_scope)), 0, asked->top};
     struct live *how = &live;
     if (!live.scopes)
         return ERR_NOMEM;
@@ -134,22 +134,7 @@ static int put_all(struct report *report, const char *moment, const struct live_
 static int cmd_live(const struct command_call *call)
 {
     struct live_options options = {.common = REPORT_OPTIONS, .top = 10};
-    struct moment_request request;
-    struct report report;
-    char **arguments;
-    int count, code;
-
-    if (!command_parse(call, &options, &arguments, &count, &code))
-        return code;
-    code = moment_arguments(call, arguments, count, &request);
-    if (!code)
-        code = report_begin(&report, call->command, &options.common, request.database);
-    if (!code) {
-        int err = workers_fold(&report);
-        code = report_end(&report, err < 0 ? err : put_all(&report, request.moment, &options));
-    }
-    mem_free(arguments);
-    return code;
+    return moment_report(call, &options, put_all);
 }
 
 static const struct option option_table[] = {

@@ -13,7 +13,6 @@
 #include "modules.h"
 #include "moment.h"
 #include "report.h"
-#include "workers.h"
 
 struct modules_options {
     struct report_options common;
@@ -225,7 +224,7 @@ static int put_scope(struct report *report, const struct report_scope *scope,
     return err;
 }
 
-static int put_all(struct report *report, const char *moment, const struct modules_options *options)
+static int put_all(struct report *report, const char *moment, const void *options)
 {
     if (report->emit.format != EMIT_TABLE)
         EMIT_SECTION(&report->emit, "modules", NULL, EMIT_ROWS, columns);
@@ -235,22 +234,7 @@ static int put_all(struct report *report, const char *moment, const struct modul
 static int cmd_modules(const struct command_call *call)
 {
     struct modules_options options = {.common = REPORT_OPTIONS, .depth = INT64_MAX};
-    struct moment_request request;
-    struct report report;
-    char **arguments;
-    int count, code;
-
-    if (!command_parse(call, &options, &arguments, &count, &code))
-        return code;
-    code = moment_arguments(call, arguments, count, &request);
-    if (!code)
-        code = report_begin(&report, call->command, &options.common, request.database);
-    if (!code) {
-        int err = workers_fold(&report);
-        code = report_end(&report, err < 0 ? err : put_all(&report, request.moment, &options));
-    }
-    mem_free(arguments);
-    return code;
+    return moment_report(call, &options, put_all);
 }
 
 static const struct option option_table[] = {
