@@ -14,6 +14,7 @@
 #include "cupti_live.h"
 #include "event.h"
 #include "intern.h"
+#include "pages.h"
 
 #define NAME "gone when torch.profiler had CUPTI"
 
@@ -81,8 +82,8 @@ static bool ask(void)
         return false;
     size_t room = live_keys(NULL, 0) + 64; /* some may come meanwhile */
     size_t bytes = room * sizeof(struct live_key);
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
+    void *memory = pages_new(bytes);
+    if (!memory)
         return false;
     size_t count = live_keys(memory, room);
     ask_all(memory, count < room ? count : room);

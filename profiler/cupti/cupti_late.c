@@ -4,13 +4,13 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "cupti_device.h"
 #include "cupti_live.h"
 #include "event.h"
 #include "intern.h"
 #include "fork_lock.h"
+#include "pages.h"
 #include "pqueue.h"
 
 #define KEPT ((size_t)32768)
@@ -30,14 +30,10 @@ static _Atomic uint64_t lost;
 
 bool late_start(void)
 {
-    void *memory;
     if (filling)
         return true;
-    memory = mmap(NULL, 2 * KEPT * sizeof *kept, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
+    if (!(filling = pages_new(2 * KEPT * sizeof *kept)))
         return false;
-    filling = memory;
     kept = filling + KEPT;
     return true;
 }

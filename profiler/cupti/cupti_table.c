@@ -1,5 +1,6 @@
 /* cupti_table.c - see cupti_table.h. */
 #include "cupti_table.h"
+#include "pages.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -32,9 +33,7 @@ struct live_entry *live_table_find(const struct live_table *table, enum live_spa
 
 static struct live_entry *new_slots(size_t capacity)
 {
-    void *memory = mmap(NULL, capacity * sizeof(struct live_entry), PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
+    return pages_new(capacity * sizeof(struct live_entry));
 }
 
 static bool grow(struct live_table *table)

@@ -14,6 +14,7 @@
 #include "futex.h"
 #include "greeting.h"
 #include "intern.h"
+#include "pages.h"
 #include "ring_fast.h"
 #include "rings.h"
 
@@ -38,8 +39,8 @@ static _Atomic uintptr_t at_wake; /* a function; 0: nobody asked */
 
 static struct guest_page *new_page(void)
 {
-    void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED)
+    void *page = pages_new(PAGE);
+    if (!page)
         return NULL;
     if (madvise(page, PAGE, MADV_WIPEONFORK) == 0)
         return page;

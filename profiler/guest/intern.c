@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "guest.h"
+#include "pages.h"
 
 #define FIRST_CAPACITY 4096u
 
@@ -87,12 +88,9 @@ static void enter(struct table *in, uint64_t hash, uint32_t number, uint32_t at_
 
 static struct table *new_table(uint64_t capacity)
 {
-    size_t bytes = sizeof(struct table) + capacity * sizeof(struct entry);
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        return NULL;
-    struct table *made = memory;
-    made->capacity = capacity;
+    struct table *made = pages_new(sizeof *made + capacity * sizeof(struct entry));
+    if (made)
+        made->capacity = capacity;
     return made;
 }
 

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "guest.h"
+#include "pages.h"
 
 struct kept {
     struct ring ring; /* first: a ring's address is its own */
@@ -36,9 +37,8 @@ bool rings_watch_forks(void)
 
 struct ring *rings_attach(int fd)
 {
-    struct kept *kept =
-        mmap(NULL, sizeof *kept, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (kept == MAP_FAILED)
+    struct kept *kept = pages_new(sizeof *kept);
+    if (!kept)
         return NULL;
     if (ring_attach(&kept->ring, fd) == 0)
         return &kept->ring;

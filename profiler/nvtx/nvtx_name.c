@@ -8,6 +8,7 @@
 
 #include "intern.h"
 #include "notes.h"
+#include "pages.h"
 
 #define PROBES 64u /* places that are looked at before a word counts as one of the rest */
 #define DIGITS 18u /* of a number that fits */
@@ -104,10 +105,9 @@ static struct nvtx_word *get_table(void)
     if (words)
         return words;
     int saved = errno;
-    void *memory =
-        mmap(NULL, TABLE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *memory = pages_new(TABLE_BYTES);
     errno = saved;
-    if (memory == MAP_FAILED)
+    if (!memory)
         return NULL;
     if (atomic_compare_exchange_strong(&table, &words, memory))
         return memory;

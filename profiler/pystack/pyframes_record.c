@@ -2,8 +2,8 @@
 #include "pyframes_record.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
+#include "pages.h"
 #include "pyframes_table.h"
 
 enum {
@@ -41,8 +41,8 @@ static void *carve(size_t bytes)
     if ((size_t)(own.chunk_end - own.chunk) < bytes) {
         if (own.bytes + CHUNK > PYFRAMES_TABLE_BYTES)
             return NULL;
-        char *chunk = mmap(NULL, CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (chunk == MAP_FAILED)
+        char *chunk = pages_new(CHUNK);
+        if (!chunk)
             return NULL;
         own.bytes += CHUNK;
         own.chunk = chunk;

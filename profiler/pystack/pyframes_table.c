@@ -8,9 +8,8 @@
  */
 #include "pyframes_table.h"
 
-#include <sys/mman.h>
-
 #include "fork_lock.h"
+#include "pages.h"
 #include "pyframes_record.h"
 
 #define FIRST_CAPACITY 1024u
@@ -115,12 +114,9 @@ static void leave(struct entries *in, const struct pyframes_record *record)
 
 static struct entries *new_entries(uint64_t capacity)
 {
-    size_t bytes = sizeof(struct entries) + capacity * sizeof(struct entry);
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        return NULL;
-    struct entries *made = memory;
-    made->capacity = capacity;
+    struct entries *made = pages_new(sizeof *made + capacity * sizeof(struct entry));
+    if (made)
+        made->capacity = capacity;
     return made;
 }
 

@@ -8,9 +8,9 @@
 #include "pymodules.h"
 
 #include <stddef.h>
-#include <sys/mman.h>
 
 #include "fork_lock.h"
+#include "pages.h"
 
 enum { FIRST_CAPACITY = 1024, GONE = 1 };
 
@@ -66,12 +66,9 @@ static void enter(struct table *in, uint64_t object, uint32_t number)
 
 static struct table *new_table(uint64_t capacity)
 {
-    size_t bytes = sizeof(struct table) + capacity * sizeof(struct entry);
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        return NULL;
-    struct table *made = memory;
-    made->capacity = capacity;
+    struct table *made = pages_new(sizeof *made + capacity * sizeof(struct entry));
+    if (made)
+        made->capacity = capacity;
     return made;
 }
 

@@ -11,6 +11,7 @@
 #include "futex.h"
 #include "guest.h"
 #include "intern.h"
+#include "pages.h"
 
 #define FIRST_CAPACITY 128u
 #define PATIENCE_NS NS_PER_S /* a part is told while the recorder makes room */
@@ -48,8 +49,8 @@ bool census_begin(void)
     const size_t bytes = CENSUS_PARTS * sizeof(struct part);
     if (parts)
         return true;
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
+    void *memory = pages_new(bytes);
+    if (!memory)
         return false;
     if (madvise(memory, bytes, MADV_WIPEONFORK) != 0) {
         munmap(memory, bytes);
@@ -112,11 +113,9 @@ static void give(struct part *part)
 static bool replace(struct part *left)
 {
     struct part *none = NULL;
-    void *memory =
-        mmap(NULL, sizeof *left, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
+    struct part *fresh = pages_new(sizeof *fresh);
+    if (!fresh)
         return false;
-    struct part *fresh = memory;
     fresh->since = guest_recording() + 1;
     if (left->told == guest_recording()) {
         fresh->told = left->told;
@@ -124,7 +123,7 @@ static bool replace(struct part *left)
         fresh->told_bytes = left->told_bytes;
     }
     if (!atomic_compare_exchange_strong(&left->next, &none, fresh))
-        munmap(memory, sizeof *left);
+        munmap(fresh, sizeof *fresh);
     return true;
 }
 
@@ -191,8 +190,8 @@ static bool make_room(struct part *part)
         return true;
     struct part larger = {.capacity = part->capacity ? part->capacity * 2 : FIRST_CAPACITY};
     size_t bytes = larger.capacity * sizeof(struct entry);
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
+    void *memory = pages_new(bytes);
+    if (!memory)
         return false;
     madvise(memory, bytes, MADV_DONTFORK);
     larger.table = memory;

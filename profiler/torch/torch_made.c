@@ -4,12 +4,12 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stddef.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fork_lock.h"
 #include "guest.h"
+#include "pages.h"
 
 struct stretch {
     _Atomic uint64_t first;
@@ -68,8 +68,8 @@ static bool give_memory(struct maker *maker)
     size_t bytes = MADE_STRETCHES * sizeof(struct stretch);
     if (atomic_load(&maker->stretches))
         return true;
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
+    void *memory = pages_new(bytes);
+    if (!memory)
         return false;
     atomic_store_explicit(&maker->stretches, memory, memory_order_release);
     return true;
