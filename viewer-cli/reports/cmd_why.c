@@ -200,17 +200,6 @@ static void put_categories(const struct why_part *part)
         say_same(part);
 }
 
-static void put_blocks(struct emit *emit, const struct why_group *group)
-{
-    char text[64];
-    if (group->before_blocks == group->after_blocks)
-        snprintf(text, sizeof text, "%" PRId64, group->after_blocks);
-    else
-        snprintf(text, sizeof text, "%" PRId64 " to %" PRId64, group->before_blocks,
-                 group->after_blocks);
-    emit_text(emit, text);
-}
-
 /* Groups that did not change come last; people are not shown them. */
 static size_t changed(const struct why *why)
 {
@@ -228,6 +217,7 @@ static void put_groups(const struct why_part *part)
         shown--;
     char bytes[HUMAN_MAX], more[HUMAN_MAX];
     int64_t rest = why->after_bytes - why->before_bytes;
+    char blocks[WHY_BLOCKS_TEXT];
     if (part->emit->format == EMIT_TABLE && !count) {
         emit_heading(part->emit, "By kind and call site");
         emit_line(part->emit, "the same call sites hold the same bytes at both moments");
@@ -238,7 +228,7 @@ static void put_groups(const struct why_part *part)
         const struct why_group *group = &why->groups[i];
         rest -= why_change(group);
         put_amounts(part, group);
-        put_blocks(part->emit, group);
+        emit_text(part->emit, why_blocks_text(blocks, group));
         emit_text(part->emit, purpose_name(group->purpose));
         emit_text(part->emit, group->name);
         emit_text(part->emit, group->module);

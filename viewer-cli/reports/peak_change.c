@@ -103,26 +103,16 @@ void peak_change_clear(struct peak_part *part)
     mem_free(part->phase_before);
 }
 
-static void put_blocks(struct emit *emit, const struct why_group *group)
-{
-    char text[64];
-    if (group->before_blocks == group->after_blocks)
-        snprintf(text, sizeof text, "%" PRId64, group->after_blocks);
-    else
-        snprintf(text, sizeof text, "%" PRId64 " to %" PRId64, group->before_blocks,
-                 group->after_blocks);
-    emit_text(emit, text);
-}
-
 static void put_group(const struct peak_part *part, const struct why_group *group)
 {
     struct emit *emit = part->emit;
+    char blocks[WHY_BLOCKS_TEXT];
     peak_put_scope(part);
     emit_int(emit, part->step_before);
     emit_int(emit, why_change(group));
     emit_int(emit, group->before_bytes);
     emit_int(emit, group->after_bytes);
-    put_blocks(emit, group);
+    emit_text(emit, why_blocks_text(blocks, group));
     emit_int(emit, group->before_blocks);
     emit_int(emit, group->after_blocks);
     emit_text(emit, purpose_name(group->purpose));

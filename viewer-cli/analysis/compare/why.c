@@ -1,5 +1,7 @@
 #include "why.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "error.h"
@@ -12,6 +14,16 @@
 int64_t why_change(const struct why_group *group)
 {
     return group->after_bytes - group->before_bytes;
+}
+
+const char *why_blocks_text(char text[WHY_BLOCKS_TEXT], const struct why_group *group)
+{
+    if (group->before_blocks == group->after_blocks)
+        snprintf(text, WHY_BLOCKS_TEXT, "%" PRId64, group->after_blocks);
+    else
+        snprintf(text, WHY_BLOCKS_TEXT, "%" PRId64 " to %" PRId64, group->before_blocks,
+                 group->after_blocks);
+    return text;
 }
 
 int64_t why_change_of(const struct why *why, enum purpose purpose)

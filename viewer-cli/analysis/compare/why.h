@@ -74,6 +74,9 @@ enum { WHY_LARGER_TEXT = 200 };
 const char *why_larger_text(char text[WHY_LARGER_TEXT], const struct why *why);
 
 int64_t why_change(const struct why_group *group);
+enum { WHY_BLOCKS_TEXT = 64 };
+/* "3", "3 to 5": its blocks at the two moments. */
+const char *why_blocks_text(char text[WHY_BLOCKS_TEXT], const struct why_group *group);
 int64_t why_change_of(const struct why *why, enum purpose purpose);
 
 #endif
