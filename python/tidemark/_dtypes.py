@@ -5,7 +5,7 @@ sent once.
 
 Nothing of a graph is kept: a node is another's for no longer than the walk takes.
 """
-from tidemark import _graph
+from tidemark import _graph, _precision
 from tidemark._lists import memory_of
 
 GRAPHS, NODES = 4, 20000  # so many are looked at, and so much of each
@@ -41,10 +41,13 @@ class Dtypes(object):
         roots = roots if isinstance(roots, (tuple, list)) else (roots,)
         nodes = [tensor.grad_fn for tensor in roots if tensor.grad_fn is not None]
         attention = set()
-        self.add("graph_dtype", dtypes_of(list(nodes), attention))
+        dtypes = dtypes_of(list(nodes), attention)
+        self.add("graph_dtype", dtypes)
         self.add("attention", attention)
         for key, value in _graph.of_loss(nodes):
             self.add(key, {value})
+        if [name_of(one) for one in dtypes] == ["float32"] and not self.found.get("autocast"):
+            self.add("autocast", _precision.letters_of(nodes))
 
 
 def dtypes_of(waiting, attention):

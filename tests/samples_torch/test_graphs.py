@@ -1,5 +1,5 @@
 """What the graph of a loss says is sent: attention that is written out, logits that a layer makes, and
-losses that compare the samples of a batch."""
+losses that compare the samples of a batch; and what autocast would make of its operations."""
 import os
 
 import recording
@@ -41,5 +41,10 @@ def samples_are_compared_by():
         expect(facts(how, "loss_compares"), [want] if want and shapes_are_shown() else [], how)
 
 
+def letters_are_of():
+    for how, want in (("letters", "8192 mhff"), ("letters number", "8192 mhoff")):
+        expect(facts(how, "autocast"), [want] if shapes_are_shown() else [], how)
+
+
 if __name__ == "__main__":
-    recording.main(attention_is_of, logits_are_of, samples_are_compared_by)
+    recording.main(attention_is_of, logits_are_of, samples_are_compared_by, letters_are_of)

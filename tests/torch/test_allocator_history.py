@@ -49,7 +49,7 @@ def told(run, device=0):
 
 def settings(run):
     every = [e["name"] for e in run.of("mark") if e["flags"] & SETTING]
-    others = ("torch=", "parameter_dtype=", "graph_dtype=")
+    others = ("torch=", "parameter_dtype=", "graph_dtype=", "attention=", "loss_", "autocast=")
     return [name for name in every if not name.startswith(others)]
 
 

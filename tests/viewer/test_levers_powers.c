@@ -170,6 +170,24 @@ TEST(an_exponential_may_be_a_sigmoid)
     CHECK_INT(2 * autocast_of(forward, "UPDATE device SET kind='cpu'"), all);
 }
 
+/* What the helper saw in a graph: a letter for each operation that makes as many numbers. */
+TEST(a_letter_says_what_an_operation_is)
+{
+#define LETTERS(text) "INSERT INTO setting VALUES(1,NULL,'autocast','26214400 " text "')"
+    static const struct made forward[] = {
+        {101, 470, 10, OTHER, BLOCK},        {102, 106, 100, ENCODE, LINEAR},
+        {103, 420, 100, RNN, ACT},           {105, 403, 10, ENCODE, NEXT},
+        {404, 406, 10, BACKWARD_40, NEXT},   {408, 440, 100, BACKWARD_40, ACT},
+        {450, 460, 10, BACKWARD_40, LINEAR}, {0}};
+    const int64_t all = MIB(10 + 100 + 100 + 10);
+    CHECK_INT(2 * autocast_of(forward, LETTERS("mh")), all);
+    CHECK(2 * autocast_of(forward, LETTERS("mf")) != all);
+    CHECK_INT(autocast_of(forward, LETTERS("mo")), 0);
+    CHECK_INT(autocast_of(forward, LETTERS("mhh")), 0); /* others made these blocks */
+    CHECK_INT(autocast_of(forward, LETTERS("m")), 0);
+    CHECK_INT(autocast_of(forward, "INSERT INTO setting VALUES(1,NULL,'autocast','mh')"), 0);
+}
+
 /* a.softmax(-1), on a line of an attention: it saves its output, in float32, and so does its
  * gradient come; the product behind it is given a copy, which is gone by then. */
 TEST(a_softmax_without_a_name)
@@ -240,6 +258,6 @@ TEST_MAIN(TEST_CASE(the_error_function_leaves_the_dtype_as_it_is),
           TEST_CASE(a_product_leaves_two_gradients), TEST_CASE(a_product_lets_its_other_part_go),
           TEST_CASE(a_copy_takes_the_place_of_what_only_a_product_needs),
           TEST_CASE(a_sum_goes_around_a_norm), TEST_CASE(an_exponential_may_be_a_sigmoid),
-          TEST_CASE(a_softmax_without_a_name), TEST_CASE(a_norm_is_given_a_copy),
-          TEST_CASE(a_division_by_norms_needs_both), TEST_CASE(a_gradient_is_as_its_tensor_is),
-          TEST_CASE(what_is_made_of_a_norm_is_float32))
+          TEST_CASE(a_letter_says_what_an_operation_is), TEST_CASE(a_softmax_without_a_name),
+          TEST_CASE(a_norm_is_given_a_copy), TEST_CASE(a_division_by_norms_needs_both),
+          TEST_CASE(a_gradient_is_as_its_tensor_is), TEST_CASE(what_is_made_of_a_norm_is_float32))

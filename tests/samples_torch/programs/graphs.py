@@ -28,6 +28,13 @@ def attention_of(how):
     return Attention()(torch.randn(2, 5, WIDTH), how).sum()
 
 
+def letters_of(how):
+    """What is made of a product, of a number, and of a vector of parameters."""
+    x = nn.Linear(64, 64)(torch.randn(128, 64))
+    x = torch.tanh(x) + 0.5 if "number" in how else torch.tanh(x)
+    return (x * nn.Parameter(torch.ones(64))).sigmoid().sum()
+
+
 def loss_of(how):
     one, other = nn.Linear(4, WIDTH), nn.Linear(4, WIDTH)
     head, given = nn.Linear(WIDTH, CLASSES), torch.randn(ROWS, 4)
@@ -52,7 +59,8 @@ def loss_of(how):
 
 def main():
     how = sys.argv[1]
-    (attention_of(how) if how.startswith("attention") else loss_of(how)).backward()
+    made = {"attention": attention_of, "letters": letters_of}.get(how.split()[0], loss_of)
+    made(how).backward()
 
 
 main()

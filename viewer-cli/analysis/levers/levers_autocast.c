@@ -8,13 +8,15 @@
  * Each weight of a product gets a copy, too. Its gradient is made in bfloat16 before it is cast.
  *
  * Two figures are computed: the open is half, and copies that are not sure are not there; and the
- * other way. The first is the bound, the second has to be half of it at least.
+ * other way. The first is the bound, the second has to be half of it at least. If it is not, both
+ * are computed again with what was seen in the graph (levers_letters.h).
  */
 #include <stdio.h>
 
 #include "error.h"
 #include "group.h"
 #include "levers_copies.h"
+#include "levers_letters.h"
 #include "levers_work.h"
 
 /* ---- forward ---- */
@@ -108,7 +110,7 @@ static bool mark_full(struct levers_autocast *all, enum levers_op op, enum lever
                       const struct levers_block *block)
 {
     const bool keeps = op == LEVERS_OP_FOLLOWS || op == LEVERS_OP_NORM || op == LEVERS_OP_UPCASTS ||
-                       op == LEVERS_OP_SOFTMAX;
+                       op == LEVERS_OP_SOFTMAX || op == LEVERS_OP_FULL || op == LEVERS_OP_GIVEN;
     if (block->module == GROUP_NONE)
         return true;
     const uint64_t before = map_get(&all->full, (uint64_t)block->module);
@@ -154,6 +156,8 @@ static bool take_forward(struct levers_autocast *all, size_t at)
         done = take_piece(all, at);
     else if ((op == LEVERS_OP_NORM || op == LEVERS_OP_UPCASTS) && !all->seen->on_host)
         done = levers_copy_of_norm(all, at);
+    else if (op == LEVERS_OP_GIVEN && all->flow.input && all->flow.flow != LEVERS_FULL)
+        done = levers_copy_of_power(all, at);
     else if (all->sure && flow == LEVERS_OPEN && levers_flow_may_be_power(&all->flow, op, at))
         done = levers_copy_of_power(all, at);
     else if (!all->seen->on_host && flow == LEVERS_FULL &&
@@ -179,8 +183,9 @@ static bool take_forward(struct levers_autocast *all, size_t at)
 static bool take_backward(struct levers_autocast *all, size_t at)
 {
     const struct levers_block *block = &all->seen->step.blocks[at];
-    bool halved =
-        block->module != GROUP_NONE && map_get(&all->halved, (uint64_t)block->module) != MAP_NONE;
+    const uint64_t module = (uint64_t)block->module;
+    bool halved = block->module != GROUP_NONE && map_get(&all->halved, module) != MAP_NONE &&
+                  map_get(&all->dtypes.floats, module) == MAP_NONE;
     if (levers_has_partial_sums(all->seen, at) || map_get(&all->whole, at) != MAP_NONE)
         return true;
     /* By accident something else may be as large as a parameter. */
@@ -243,22 +248,42 @@ static int figure(struct levers_autocast *all, bool sure, int64_t *bytes)
     return err;
 }
 
+/* The edit is that of the second, the bound. */
+static int figures(struct levers_autocast *all, int64_t *least, int64_t *most)
+{
+    levers_edit_clear(&all->edit);
+    int err = figure(all, true, least);
+    levers_edit_clear(&all->edit);
+    return err < 0 ? err : figure(all, false, most);
+}
+
+static bool is_near(const struct levers_autocast *all, int64_t least, int64_t most)
+{
+    return all->products && least >= most / 2;
+}
+
 static int try_autocast(struct levers_work *work, struct levers_autocast *all)
 {
     char text[160];
     struct levers_words words = {
         .kind = LEVER_AUTOCAST, .at_most = true, .changes = true, .site = LEVERS_NONE};
-    int64_t least, most = 0;
+    int64_t least = 0, most = 0;
     snprintf(text, sizeof text,
              "with torch.autocast('%s', dtype=torch.bfloat16): around forward and loss: outputs of "
              "matrix products and convolutions in 16 bits",
              work->seen.on_host ? "cpu" : "cuda");
     words.before = levers_in_loop(work->loop, words.kind, text);
-    int err = figure(all, true, &least);
-    levers_edit_clear(&all->edit);
-    if (err >= 0)
-        err = figure(all, false, &most);
-    if (err >= 0 && all->products && least >= most / 2)
+    int err = figures(all, &least, &most);
+    /* With what is known of operations without a name, where that is needed. */
+    if (err >= 0 && !is_near(all, least, most)) {
+        size_t known = 0;
+        err = levers_letters_read(all->seen, &all->dtypes, &known);
+        map_clear(&all->halved);
+        all->products = 0;
+        if (err >= 0 && known)
+            err = figures(all, &least, &most);
+    }
+    if (err >= 0 && is_near(all, least, most))
         err = levers_try(work, &all->edit, &words);
     levers_edit_clear(&all->edit);
     return err;

@@ -24,6 +24,13 @@ static bool may_be_product(const struct levers_autocast *all, enum levers_op op,
                             levers_op_of_module(&all->dtypes, block) == LEVERS_OP_ATTENTION)));
 }
 
+/* Of one line all may be one operation, unless it was seen which they are. */
+static bool is_another_call(const struct levers_autocast *all, const struct levers_block *next,
+                            const struct levers_block *block)
+{
+    return next->site != block->site || map_get(&all->dtypes.ops, (uint64_t)next->seq) != MAP_NONE;
+}
+
 const struct levers_block *levers_product_behind(const struct levers_autocast *all, size_t at)
 {
     const struct levers_step *step = &all->seen->step;
@@ -33,7 +40,7 @@ const struct levers_block *levers_product_behind(const struct levers_autocast *a
         if (!levers_computes(&step->phases, next->seq))
             return NULL;
         if (next->asked >= block->asked / SMALL)
-            return next->site != block->site &&
+            return is_another_call(all, next, block) &&
                            may_be_product(all, levers_op_made(&all->dtypes, next), next)
                        ? next
                        : NULL;

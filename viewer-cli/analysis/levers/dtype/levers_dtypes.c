@@ -347,6 +347,8 @@ int levers_dtypes_read(struct levers_seen *seen, struct levers_dtypes *out)
 void levers_dtypes_clear(struct levers_dtypes *dtypes)
 {
     map_clear(&dtypes->sites);
+    map_clear(&dtypes->ops);
+    map_clear(&dtypes->floats);
     map_clear(&dtypes->modules);
     map_clear(&dtypes->own);
     map_clear(&dtypes->written);
@@ -364,6 +366,9 @@ static enum levers_op op_in(const struct map *ops, int64_t key)
 
 enum levers_op levers_op_made(const struct levers_dtypes *dtypes, const struct levers_block *block)
 {
+    const uint64_t own = map_get(&dtypes->ops, (uint64_t)block->seq);
+    if (own != MAP_NONE)
+        return (enum levers_op)own;
     bool known =
         block->site != GROUP_NONE && map_get(&dtypes->sites, (uint64_t)block->site) != MAP_NONE;
     return known ? op_in(&dtypes->sites, block->site) : op_in(&dtypes->modules, block->module);

@@ -24,6 +24,9 @@ enum levers_op {
     LEVERS_OP_RECURRENT,   /* likewise, with all its weights */
     LEVERS_OP_LOOKUP,      /* in a table: as the parameters are */
     LEVERS_OP_FOLLOWS,     /* as its input is */
+    LEVERS_OP_HALF,        /* of a block alone, under autocast: in bfloat16, */
+    LEVERS_OP_FULL,        /* float32, */
+    LEVERS_OP_GIVEN,       /* float32, and backward needs what it is given, in float32 */
     LEVERS_OP_PIECES,      /* GELU as single operations: likewise, but a GPU's autocast has the
                             * power among them in float32 */
     LEVERS_OP_NORM, /* of rows or groups: float32 on a GPU under autocast, as its input is else */
@@ -36,6 +39,8 @@ enum levers_op {
 
 struct levers_dtypes {         /* all zero is empty */
     struct map sites, modules; /* to enum levers_op */
+    struct map ops;            /* likewise, of blocks, by `seq` (levers_letters.h) */
+    struct map floats;         /* modules that made some of these in float32 */
     struct map own;            /* sites in a module's own `forward`, whatever makes them */
     struct map written;        /* sites in the `forward` of attention itself */
     struct map attends;        /* modules that are a part of attention */

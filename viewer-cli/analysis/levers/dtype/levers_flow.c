@@ -120,6 +120,8 @@ enum levers_dtype levers_flow_of(const struct levers_flow *flow, enum levers_op 
                    : LEVERS_HALF;
     case LEVERS_OP_FOLLOWS:
         return flow->flow;
+    case LEVERS_OP_HALF:
+        return LEVERS_HALF;
     case LEVERS_OP_NORM:
     case LEVERS_OP_SOFTMAX:
     case LEVERS_OP_PIECES:
