@@ -56,6 +56,73 @@ TEST(what_every_step_leaves)
     db_close(db);
 }
 
+/* Behind each second step an evaluation, which keeps a MiB and holds another until the next. */
+static const char evaluations[] =
+    "UPDATE phase SET end_seq = end_seq - 20 WHERE id % 4 = 2;"
+    "INSERT INTO phase(id, process, thread, ordinal, kind, name, step, begin_seq, end_seq,"
+    "  begin_ns, end_ns, scope, ended) SELECT 100 + id, 1, 4711, 0, 'eval', 'eval', NULL,"
+    "  end_seq + 1, end_seq + 20, end_ns, end_ns, 'process', 'end' FROM phase WHERE id % 4 = 2;"
+    "INSERT INTO stretch SELECT 1, begin_seq, id FROM phase WHERE id > 100;"
+    "INSERT INTO site VALUES(5, 0, 1), (6, 0, 2);"
+    "INSERT INTO allocation SELECT begin_seq + site, 1, begin_seq * 9000 + site, 1048576, NULL,"
+    "  begin_ns, -70368744177664, CASE WHEN site = 5 OR id > 118 THEN -2147483648"
+    "  ELSE begin_seq + 205 END, site, NULL, NULL, NULL FROM phase, site"
+    " WHERE id > 100 AND site > 4";
+
+TEST(what_an_evaluation_between_steps_leaves)
+{
+    struct db *db = recording("leaks");
+    struct leaks leaks;
+    REQUIRE(db_exec(db, evaluations) == 0);
+    CHECK_INT(leaks_read(db, 1, 1, &usual, &leaks), 0);
+    CHECK(leaks_is_valid(&leaks));
+    CHECK_INT(leaks.window, 9);
+    CHECK_INT(leaks.evaluated.count, 4); /* behind 2, 4, 6 and 8 */
+    CHECK_INT(leaks.evaluated.last, 10);
+    const struct leak_site *site = site_of(&leaks, 5);
+    REQUIRE(site != NULL);
+    CHECK(site->between);
+    CHECK_INT(site->bytes, MIB(4));
+    CHECK_INT((int64_t)site->slope, MIB(1) / 2);
+    CHECK_INT(site->steps, 4);
+    CHECK_INT(site->chances, 4);
+    CHECK_INT(site->first_step, 2);
+    CHECK_INT(site->last_step, 8);
+    CHECK_INT(site->sure, LEAK_LIKELY);
+    CHECK(site_of(&leaks, 6) == NULL);
+    CHECK(!site_of(&leaks, 1)->between);
+    CHECK_INT(site_of(&leaks, 1)->chances, 9);
+    leaks_clear(&leaks);
+    const struct leak_options last = {INT64_MIN, INT64_MAX, 1, 1, SIZE_MAX};
+    CHECK_INT(leaks_read(db, 1, 1, &last, &leaks), 0);
+    CHECK_INT(site_of(&leaks, 5)->sure, LEAK_SURE);
+    CHECK(site_of(&leaks, 6) == NULL); /* of the last evaluation, until the next */
+    leaks_clear(&leaks);
+    db_close(db);
+}
+
+/* Losses of the steps are kept with their graphs, too. */
+TEST(a_graph_is_of_where_its_blocks_were_made)
+{
+    struct leak_holder graph,
+        holders[] = {
+            {1, 10, 102, 0, HOLDER_LIST, 0, "history", "", HOLDER_BORN_IN},
+            {2, 20, 102, 0, HOLDER_LIST, 0, "history", "", HOLDER_BORN_IN},
+            {3, 30, 102, 0, HOLDER_LIST, 0, "outputs", "", HOLDER_BORN_BETWEEN},
+            {4, 40, 102, 0, HOLDER_LIST, 0, "outputs", "", HOLDER_BORN_BETWEEN},
+        };
+    struct leak_holders all = {.looked = true, .holders = holders, .count = 4};
+    REQUIRE(leak_holders_graph(&all, 4, false, &graph));
+    CHECK_STR(graph.path, "history");
+    REQUIRE(leak_holders_graph(&all, 4, true, &graph));
+    CHECK_STR(graph.path, "outputs");
+    all.count = 2;
+    CHECK(!leak_holders_graph(&all, 4, true, &graph));
+    all.holders += 2;
+    REQUIRE(leak_holders_graph(&all, 4, false, &graph)); /* a sum made behind its step */
+    CHECK_STR(graph.path, "outputs");
+}
+
 /* Address of each block of site 1 is in a list; site 2 has none, and a variable a long graph. */
 TEST(who_holds_what_is_left)
 {
@@ -87,7 +154,7 @@ TEST(who_holds_what_is_left)
               "a.b|c.clear() after use, or collections.deque(maxlen=N), or store "
               "value.detach().cpu()");
     struct leak_holder graph;
-    CHECK(leak_holders_graph(&leaks.holders, 9, &graph));
+    CHECK(leak_holders_graph(&leaks.holders, 9, false, &graph));
     CHECK_STR(graph.path, "total");
     CHECK_INT(graph.around, HOLDER_UNKNOWN);
     CHECK_INT(leaks.sites[1].holder.kind,
@@ -99,16 +166,16 @@ TEST(who_holds_what_is_left)
 static bool graph_of(struct leak_holder *holders, size_t count, struct leak_holder *out)
 {
     const struct leak_holders all = {.looked = true, .holders = holders, .count = count};
-    return leak_holders_graph(&all, 4, out);
+    return leak_holders_graph(&all, 4, false, out);
 }
 
 /* The last loss has as long a graph as each one in the list. */
 TEST(a_list_holds_the_graphs_of_its_elements)
 {
     struct leak_holder graph, holders[] = {
-                                  {1, 10, 102, 0, HOLDER_VARIABLE, 0, "loss", ""},
-                                  {2, 20, 102, 0, HOLDER_LIST, 0, "history", ""},
-                                  {3, 21, 102, 0, HOLDER_LIST, 0, "history", ""},
+                                  {1, 10, 102, 0, HOLDER_VARIABLE, 0, "loss", "", 0},
+                                  {2, 20, 102, 0, HOLDER_LIST, 0, "history", "", 0},
+                                  {3, 21, 102, 0, HOLDER_LIST, 0, "history", "", 0},
                               };
     char text[HOLDER_TEXT], advice[HOLDER_ADVICE];
     REQUIRE(graph_of(holders, 3, &graph));
@@ -128,7 +195,7 @@ TEST(a_list_holds_the_graphs_of_its_elements)
 static const char *advice_of(char text[HOLDER_ADVICE], enum holder_kind kind, int64_t nodes,
                              int64_t bytes, enum purpose purpose, bool on_host)
 {
-    const struct leak_holder holder = {1, 10, nodes, bytes, kind, 0, "kept", ""};
+    const struct leak_holder holder = {1, 10, nodes, bytes, kind, 0, "kept", "", 0};
     return holder_advice(text, &holder, purpose, on_host);
 }
 
@@ -152,7 +219,7 @@ TEST(advice_fits_the_device_and_the_size)
     CHECK_STR(advice_of(text, HOLDER_GRAPH, 99, 4096, PURPOSE_HELD, true),
               "`kept = kept.detach()` before a step's forward, where gradients then end; "
               "torch.no_grad() where no backward follows");
-    struct leak_holder graph = {1, 10, 9, 4096, HOLDER_GRAPH, HOLDER_LIST, "kept", ""};
+    struct leak_holder graph = {1, 10, 9, 4096, HOLDER_GRAPH, HOLDER_LIST, "kept", "", 0};
     CHECK_STR(holder_advice(text, &graph, PURPOSE_HELD, true),
               "put value.detach() into kept; torch.no_grad() where no backward follows");
     graph.bytes = 8;
@@ -164,10 +231,10 @@ TEST(advice_fits_the_device_and_the_size)
 TEST(a_state_holds_the_graph_that_the_loss_has)
 {
     struct leak_holder graph, holders[] = {
-                                  {1, 12, 120, 0, HOLDER_VARIABLE, 0, "loss", ""},
-                                  {2, 11, 118, 0, HOLDER_VARIABLE, 0, "output", ""},
-                                  {3, 10, 110, 0, HOLDER_VARIABLE, 0, "h", ""},
-                                  {4, 5, 9, 0, HOLDER_VARIABLE, 0, "mask", ""},
+                                  {1, 12, 120, 0, HOLDER_VARIABLE, 0, "loss", "", 0},
+                                  {2, 11, 118, 0, HOLDER_VARIABLE, 0, "output", "", 0},
+                                  {3, 10, 110, 0, HOLDER_VARIABLE, 0, "h", "", 0},
+                                  {4, 5, 9, 0, HOLDER_VARIABLE, 0, "mask", "", 0},
                               };
     REQUIRE(graph_of(holders, 4, &graph));
     CHECK_STR(graph.path, "h");
@@ -263,7 +330,8 @@ TEST(as_a_scan_of_all_blocks_says)
     db_close(db);
 }
 
-TEST_MAIN(TEST_CASE(what_every_step_leaves), TEST_CASE(who_holds_what_is_left),
+TEST_MAIN(TEST_CASE(what_every_step_leaves), TEST_CASE(what_an_evaluation_between_steps_leaves),
+          TEST_CASE(a_graph_is_of_where_its_blocks_were_made), TEST_CASE(who_holds_what_is_left),
           TEST_CASE(a_list_holds_the_graphs_of_its_elements),
           TEST_CASE(a_state_holds_the_graph_that_the_loss_has),
           TEST_CASE(advice_fits_the_device_and_the_size), TEST_CASE(which_steps_count),

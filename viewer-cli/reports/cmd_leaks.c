@@ -53,14 +53,15 @@ static void put_site(struct emit *emit, const struct report_scope *scope, const 
                      const struct leak_site *site)
 {
     char steps[64], advice[HOLDER_ADVICE];
-    snprintf(steps, sizeof steps, "%" PRId64 " of %" PRId64, site->steps, leaks->window);
+    snprintf(steps, sizeof steps, "%" PRId64 " of %" PRId64 "%s", site->steps, site->chances,
+             site->chances < leaks->window ? " with eval" : "");
     emit_int(emit, scope->process.id);
     emit_text(emit, scope->device_text);
     emit_int(emit, (int64_t)(site->slope + 0.5));
     emit_int(emit, site->bytes);
     emit_int(emit, site->blocks);
     emit_int(emit, site->steps);
-    emit_int(emit, leaks->window);
+    emit_int(emit, site->chances);
     emit_text(emit, steps);
     emit_text(emit, leak_sure_text(site->sure));
     emit_text(emit, purpose_name(site->purpose));
@@ -97,14 +98,17 @@ static bool same_holder(const struct leak_site *one, const struct leak_site *oth
 }
 
 /* A row for all sites of one holder; false: an earlier site has put it. */
-static bool sum_holder(const struct leaks *leaks, size_t at, int64_t *bytes, int64_t *blocks)
+static bool sum_holder(const struct leaks *leaks, size_t at, double *slope, int64_t *bytes,
+                       int64_t *blocks)
 {
     *bytes = *blocks = 0;
+    *slope = 0;
     for (size_t i = 0; i < leaks->count; i++) {
         if (!same_holder(&leaks->sites[i], &leaks->sites[at]))
             continue;
         if (i < at)
             return false;
+        *slope += leaks->sites[i].slope;
         *bytes += leaks->sites[i].bytes;
         *blocks += leaks->sites[i].blocks;
     }
@@ -115,12 +119,13 @@ static void put_holders(struct emit *emit, const struct leaks *leaks, size_t sho
 {
     char text[HOLDER_TEXT], advice[HOLDER_ADVICE];
     int64_t bytes, blocks;
+    double slope;
     EMIT_SECTION(emit, "holders", "Held by a variable", EMIT_ROWS, holder_columns);
     for (size_t i = 0; i < shown; i++) {
         const struct leak_site *site = &leaks->sites[i];
-        if (!sum_holder(leaks, i, &bytes, &blocks) || bytes < leaks->bytes / 100)
+        if (!sum_holder(leaks, i, &slope, &bytes, &blocks) || bytes < leaks->bytes / 100)
             continue;
-        emit_int(emit, bytes / leaks->window);
+        emit_int(emit, (int64_t)slope);
         emit_int(emit, blocks);
         emit_text(emit, holder_text(text, &site->holder, site->purpose, leaks->holders.looked));
         emit_text(emit, *holder_advice(advice, &site->holder, site->purpose, leaks->on_host)
@@ -144,7 +149,7 @@ static void say_window(struct emit *emit, const struct leaks *leaks, int64_t kee
     char bytes[HUMAN_MAX], slope[HUMAN_MAX], steps[64];
     emit_line(emit, "%s left %s: %s per step, live at least %" PRId64 " step%s later",
               window_text(steps, leaks), human_bytes(bytes, leaks->bytes),
-              human_bytes(slope, leaks->bytes / leaks->window), keep, keep == 1 ? "" : "s");
+              human_bytes(slope, (int64_t)leaks->slope), keep, keep == 1 ? "" : "s");
 }
 
 static void put_sites(struct emit *emit, const struct report_scope *scope,
@@ -283,7 +288,9 @@ const struct command command_leaks = {
         "Call sites with most evidence come first. 'sure': left in nine of ten steps and more, of "
         "at least five; "
         "'likely': in half of them; "
-        "'perhaps': less often, or the run is too short to judge.",
+        "'perhaps': less often, or the run is too short to judge. What an evaluation between two "
+        "steps leaves counts as the step's before it, and of its call sites the steps that have an "
+        "evaluation behind them count.",
     .examples =
         {
             {"tidemark leaks", "the newest recording in this folder"},

@@ -100,32 +100,42 @@ const struct leak_holder *leak_holders_find(const struct leak_holders *holders, 
 }
 
 void leak_holders_weigh(struct leak_holders *holders, int64_t address, int64_t size,
-                        int64_t free_seq, int64_t asked)
+                        int64_t free_seq, int64_t asked, enum holder_born born)
 {
     size_t at;
     SEARCH_FIRST(at, 0, holders->count, holders->holders[at].address < address);
     for (; at < holders->count && holders->holders[at].address - address < size; at++)
-        if (holders->holders[at].seq < free_seq)
+        if (holders->holders[at].seq < free_seq) {
             holders->holders[at].bytes = asked;
+            holders->holders[at].born = born;
+        }
+}
+
+/* It has a graph, and was not born where that of the blocks cannot have been. */
+static bool has_graph(const struct leak_holder *holder, enum holder_born not_born)
+{
+    return holder->nodes > 0 && (holder->born == HOLDER_BORN_UNKNOWN || holder->born != not_born);
 }
 
 /* How many of its elements have a graph. */
-static int64_t elements(const struct leak_holders *holders, const struct leak_holder *holder)
+static int64_t elements(const struct leak_holders *holders, const struct leak_holder *holder,
+                        enum holder_born not_born)
 {
     int64_t count = 0;
     for (size_t i = 0; i < holders->count; i++)
-        count += holders->holders[i].nodes > 0 && holders->holders[i].kind == holder->kind &&
+        count += has_graph(&holders->holders[i], not_born) &&
+                 holders->holders[i].kind == holder->kind &&
                  strcmp(holders->holders[i].path, holder->path) == 0;
     return count;
 }
 
 /* NULL: none has so many. */
 static const struct leak_holder *collection_of_graphs(const struct leak_holders *holders,
-                                                      int64_t least)
+                                                      int64_t least, enum holder_born not_born)
 {
     for (size_t i = 0; i < holders->count; i++)
-        if (is_collection(&holders->holders[i]) && holders->holders[i].nodes > 0 &&
-            elements(holders, &holders->holders[i]) >= least)
+        if (is_collection(&holders->holders[i]) && has_graph(&holders->holders[i], not_born) &&
+            elements(holders, &holders->holders[i], not_born) >= least)
             return &holders->holders[i];
     return NULL;
 }
@@ -136,35 +146,37 @@ static bool is_shorter(const struct leak_holder *a, const struct leak_holder *b)
 }
 
 static const struct leak_holder *variable_with_graph(const struct leak_holders *holders,
-                                                     int64_t least)
+                                                     int64_t least, enum holder_born not_born)
 {
     const struct leak_holder *first = NULL;
     for (size_t i = 0; i < holders->count; i++) {
         const struct leak_holder *holder = &holders->holders[i];
-        if (holder->nodes >= least && !is_collection(holder) &&
+        if (holder->nodes >= least && !is_collection(holder) && has_graph(holder, not_born) &&
             (!first || is_shorter(holder, first)))
             first = holder;
     }
     return first;
 }
 
-static int64_t longest(const struct leak_holders *holders, bool in_collections)
+static int64_t longest(const struct leak_holders *holders, bool in_collections,
+                       enum holder_born not_born)
 {
     int64_t nodes = 0;
     for (size_t i = 0; i < holders->count; i++)
         if (is_collection(&holders->holders[i]) == in_collections &&
-            holders->holders[i].nodes > nodes)
+            has_graph(&holders->holders[i], not_born) && holders->holders[i].nodes > nodes)
             nodes = holders->holders[i].nodes;
     return nodes;
 }
 
-bool leak_holders_graph(const struct leak_holders *holders, int64_t steps, struct leak_holder *out)
+static bool graph_but(const struct leak_holders *holders, int64_t steps, enum holder_born not_born,
+                      struct leak_holder *out)
 {
-    const struct leak_holder *collection = collection_of_graphs(holders, (steps + 1) / 2);
-    int64_t most = longest(holders, false);
+    const struct leak_holder *collection = collection_of_graphs(holders, (steps + 1) / 2, not_born);
+    int64_t most = longest(holders, false, not_born);
     int64_t least = most - most / 4 > steps ? most - most / 4 : steps;
-    const struct leak_holder *variable = variable_with_graph(holders, least);
-    if (collection && variable && most > 2 * longest(holders, true))
+    const struct leak_holder *variable = variable_with_graph(holders, least, not_born);
+    if (collection && variable && most > 2 * longest(holders, true, not_born))
         collection = NULL;
     if (!collection && !variable)
         return false;
@@ -172,6 +184,16 @@ bool leak_holders_graph(const struct leak_holders *holders, int64_t steps, struc
     out->around = collection ? out->kind : HOLDER_UNKNOWN;
     out->kind = HOLDER_GRAPH;
     return true;
+}
+
+/* A sum of losses may be made behind the steps whose graphs it holds. */
+bool leak_holders_graph(const struct leak_holders *holders, int64_t steps, bool between,
+                        struct leak_holder *out)
+{
+    if (between)
+        return graph_but(holders, steps, HOLDER_BORN_IN, out);
+    return graph_but(holders, steps, HOLDER_BORN_BETWEEN, out) ||
+           graph_but(holders, steps, HOLDER_BORN_UNKNOWN, out);
 }
 
 /* ---- in words ---- */

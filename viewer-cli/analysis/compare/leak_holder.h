@@ -32,6 +32,8 @@ enum holder_kind {
     HOLDER_GRAPH, /* of autograd, of that variable */
 };
 
+enum holder_born { HOLDER_BORN_UNKNOWN, HOLDER_BORN_IN, HOLDER_BORN_BETWEEN }; /* steps */
+
 enum { HOLDER_PATH = 104, HOLDER_LINE = 72 };
 
 struct leak_holder { /* one mark */
@@ -42,6 +44,7 @@ struct leak_holder { /* one mark */
     enum holder_kind around; /* of a graph: the collection whose elements have it; HOLDER_UNKNOWN */
     char path[HOLDER_PATH];
     char line[HOLDER_LINE]; /* "train.py:41", where something is put there; "": not known */
+    enum holder_born born;  /* the block that it leads into */
 };
 
 struct leak_holders {
@@ -57,13 +60,15 @@ void leak_holders_clear(struct leak_holders *holders);
 const struct leak_holder *leak_holders_find(const struct leak_holders *holders, int64_t address,
                                             int64_t size);
 /* Those that lead into these bytes, of a block that was freed at `free_seq`, learn its size as it
- * was asked for; INT64_MAX: it was not freed. */
+ * was asked for, and its birth; INT64_MAX: it was not freed. */
 void leak_holders_weigh(struct leak_holders *holders, int64_t address, int64_t size,
-                        int64_t free_seq, int64_t asked);
-/* Whose graph is long enough for so many steps; false: nobody's. A collection of which many
- * elements have one, unless some variable's is much longer; of variables with long ones that with
- * the shortest: what is made in a step of what one step passes to the next has its graph, too. */
-bool leak_holders_graph(const struct leak_holders *holders, int64_t steps, struct leak_holder *out);
+                        int64_t free_seq, int64_t asked, enum holder_born born);
+/* Whose graph is long enough for so many steps, and was made in them or `between` them; false:
+ * nobody's. A collection of which many elements have one, unless some variable's is much longer; of
+ * variables with long ones that with the shortest: what is made in a step of what one step passes
+ * to the next has its graph, too. */
+bool leak_holders_graph(const struct leak_holders *holders, int64_t steps, bool between,
+                        struct leak_holder *out);
 
 /* "a list, `outputs`", "an autograd graph, of `total`", "a KV cache, `model.cache`". */
 enum { HOLDER_TEXT = 280, HOLDER_ADVICE = 480 };

@@ -1,6 +1,7 @@
 /*
  * One reading of what lives as the last complete step ends: a keyframe and what came since,
- * whatever the length of the run. The phase of a block's birth tells its step.
+ * whatever the length of the run. The phase of a block's birth tells its step; where it has none,
+ * as an evaluation between two steps, it counts as the last step that had begun.
  */
 #include "leaks.h"
 
@@ -12,6 +13,7 @@
 #include "living.h"
 #include "mem.h"
 #include "query.h"
+#include "search.h"
 #include "site_apart.h"
 
 /* Complete: another step has begun, or the process has ended in good order. */
@@ -40,20 +42,97 @@ static int read_window(struct db *db, int64_t process, const struct leak_options
     return 0;
 }
 
+/* ---- where steps begin, and what is evaluated behind them ---- */
+
+struct step_begin {
+    int64_t step, begin_seq;
+    bool evaluated; /* before the look, and behind this step */
+};
+
+struct step_begins { /* in the order of begin_seq */
+    struct step_begin *steps;
+    size_t count, cap;
+};
+
+static const char begins_sql[] =
+    "SELECT step, min(begin_seq) AS begin_seq FROM phase"
+    " WHERE process = ?1 AND step IS NOT NULL AND domain IS NULL GROUP BY step ORDER BY 2";
+
+static const char evaluations_sql[] =
+    "SELECT begin_seq AS seq FROM phase WHERE process = ?1 AND step IS NULL AND domain IS NULL"
+    "   AND kind IN ('eval', 'forward_no_grad') AND end_seq <= ?2";
+
+/* NULL: no step had begun. */
+static struct step_begin *begun_before(const struct step_begins *begins, int64_t seq)
+{
+    size_t at;
+    SEARCH_FIRST(at, 0, begins->count, begins->steps[at].begin_seq <= seq);
+    return at ? &begins->steps[at - 1] : NULL;
+}
+
+static int take_begin(struct step_begins *begins, const struct step_begin *row)
+{
+    if (!MEM_GROW(begins->steps, begins->cap, begins->count + 1))
+        return ERR_NOMEM;
+    begins->steps[begins->count++] = *row;
+    return 0;
+}
+
+static int read_begins(struct db *db, int64_t process, int64_t look, struct step_begins *out)
+{
+    struct step_begin row = {0};
+    int64_t seq = 0;
+    struct query query =
+        query_ask(db, begins_sql, Q_IN(process), Q_OUT(Q_INT(row.step), Q_INT(row.begin_seq)));
+    while (query_next(&query))
+        query_fail(&query, take_begin(out, &row));
+    int err = query_end(&query);
+    if (err < 0)
+        return err;
+    query = query_ask(db, evaluations_sql, Q_IN(process, look), Q_OUT(Q_INT(seq)));
+    while (query_next(&query)) {
+        struct step_begin *step = begun_before(out, seq);
+        if (step)
+            step->evaluated = true;
+    }
+    return query_end(&query);
+}
+
+/* Of the steps that count. */
+static void count_evaluated(const struct step_begins *begins, struct leaks *leaks)
+{
+    struct leak_evaluated *all = &leaks->evaluated;
+    for (size_t i = 0; i < begins->count; i++) {
+        const struct step_begin *step = &begins->steps[i];
+        if (!step->evaluated)
+            continue;
+        all->last = step->step > all->last ? step->step : all->last;
+        if (step->step < leaks->first_step || step->step > leaks->last_step)
+            continue;
+        all->low = all->count && all->low < step->step ? all->low : step->step;
+        all->high = all->count && all->high > step->step ? all->high : step->step;
+        all->count++;
+    }
+}
+
 /* ---- what was left ---- */
 
 struct gather {
     struct leaks *leaks;
     struct db *db;
     struct module_index modules;
+    struct step_begins begins;
     struct map steps; /* phase.id to its step + 1, 0 = none: blocks of one phase are many */
     struct map seen;  /* place of a site and step: living blocks come in no order */
     int err;
 };
 
-/* False: no step, or an error that stands in gather->err. */
-static bool step_of(struct gather *gather, int64_t phase, int64_t *step)
+/* Of the block's birth; false: no step had begun, or an error that stands in gather->err. */
+static bool step_of(struct gather *gather, const struct living_block *block, int64_t *step,
+                    bool *between)
 {
+    const struct step_begin *before = NULL;
+    int64_t phase = block->phase;
     uint64_t known = map_get(&gather->steps, (uint64_t)phase);
     if (known == MAP_NONE) {
         int64_t step_known = QUERY_NONE;
@@ -63,8 +142,11 @@ static bool step_of(struct gather *gather, int64_t phase, int64_t *step)
         if (err < 0 || !map_put(&gather->steps, (uint64_t)phase, known, NULL))
             gather->err = err < 0 ? err : ERR_NOMEM;
     }
-    *step = (int64_t)known - 1;
-    return known != 0 && gather->err == 0;
+    *between = known == 0;
+    if (*between)
+        before = begun_before(&gather->begins, block->seq);
+    *step = before ? before->step : (int64_t)known - 1;
+    return (known != 0 || before) && gather->err == 0;
 }
 
 static struct leak_site *site_of(struct leaks *leaks, int64_t site)
@@ -76,7 +158,8 @@ static struct leak_site *site_of(struct leaks *leaks, int64_t site)
         !map_put(&leaks->index, (uint64_t)site, leaks->count, NULL))
         return NULL;
     struct leak_site *made = &leaks->sites[leaks->count++];
-    *made = (struct leak_site){.site = site, .first_step = INT64_MAX, .last_step = INT64_MIN};
+    *made = (struct leak_site){
+        .site = site, .first_step = INT64_MAX, .last_step = INT64_MIN, .between = true};
     return made;
 }
 
@@ -110,13 +193,13 @@ static void vote(const struct leaks *leaks, struct leak_site *site,
 static void find_graph(const struct leaks *leaks, struct leak_site *site)
 {
     struct leak_holder graph;
-    bool kind = site->purpose == PURPOSE_HELD || site->purpose == PURPOSE_ACTIVATION ||
-                site->purpose == PURPOSE_INPUT;
+    bool kind = site->between || site->purpose == PURPOSE_HELD ||
+                site->purpose == PURPOSE_ACTIVATION || site->purpose == PURPOSE_INPUT;
     if (site->held * 2 >= site->blocks)
         return;
     site->holder = (struct leak_holder){0};
     if (kind && site->sure != LEAK_PERHAPS &&
-        leak_holders_graph(&leaks->holders, leaks->window, &graph))
+        leak_holders_graph(&leaks->holders, site->chances, site->between, &graph))
         site->holder = graph;
 }
 
@@ -125,10 +208,15 @@ static bool add_block(void *self, const struct living_block *block)
     struct gather *gather = self;
     struct leaks *leaks = gather->leaks;
     int64_t step;
+    bool between = false;
+    bool known = block->phase != LIVING_NONE && step_of(gather, block, &step, &between);
     leak_holders_weigh(&leaks->holders, block->address, block->size,
                        block->free_seq == LIVING_NONE ? INT64_MAX : block->free_seq,
-                       block->requested == LIVING_NONE ? block->size : block->requested);
-    if (block->phase == LIVING_NONE || !step_of(gather, block->phase, &step))
+                       block->requested == LIVING_NONE ? block->size : block->requested,
+                       !known    ? HOLDER_BORN_UNKNOWN
+                       : between ? HOLDER_BORN_BETWEEN
+                                 : HOLDER_BORN_IN);
+    if (!known)
         return gather->err == 0;
     if (step < leaks->first_step || step > leaks->last_step)
         return true;
@@ -139,6 +227,7 @@ static bool add_block(void *self, const struct living_block *block)
     module_label_add(&site->modules, module_index_of(&gather->modules, block), block->size);
     leaks->bytes += block->size;
     leaks->blocks++;
+    site->between = site->between && between;
     site->bytes += block->size;
     site->blocks++;
     site->first_step = step < site->first_step ? step : site->first_step;
@@ -152,10 +241,23 @@ static bool add_block(void *self, const struct living_block *block)
 
 /* ---- what it means ---- */
 
-static enum leak_sure how_sure(const struct leaks *leaks, const struct leak_site *site)
+/* Of the window, or of its evaluations, which come at their own distance. */
+static void weigh(const struct leaks *leaks, struct leak_site *site)
 {
-    double share = (double)site->steps / (double)leaks->window;
-    if (leaks->window >= 5 && share >= 0.9)
+    const struct leak_evaluated *evaluated = &leaks->evaluated;
+    site->chances = leaks->window;
+    if (site->between && evaluated->count >= site->steps)
+        site->chances = evaluated->count;
+    site->slope = (double)site->bytes / (double)leaks->window;
+    if (site->chances < leaks->window && evaluated->count > 1)
+        site->slope = (double)site->bytes / (double)evaluated->count *
+                      (double)(evaluated->count - 1) / (double)(evaluated->high - evaluated->low);
+}
+
+static enum leak_sure how_sure(const struct leak_site *site)
+{
+    double share = (double)site->steps / (double)site->chances;
+    if (site->chances >= 5 && share >= 0.9)
         return LEAK_SURE;
     return site->steps >= 3 && share >= 0.5 ? LEAK_LIKELY : LEAK_PERHAPS;
 }
@@ -189,10 +291,26 @@ static int name_sites(struct db *db, struct leaks *leaks, size_t named)
     return err;
 }
 
+/* What the last evaluation alone left may be what it holds until the next. */
+static void drop_last_evaluation(struct leaks *leaks)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < leaks->count; i++) {
+        const struct leak_site site = leaks->sites[i];
+        if (site.between && site.steps == 1 && site.last_step == leaks->evaluated.last) {
+            leaks->bytes -= site.bytes;
+            leaks->blocks -= site.blocks;
+        } else {
+            leaks->sites[kept++] = site;
+        }
+    }
+    leaks->count = kept;
+}
+
 int leaks_read(struct db *db, int64_t process, int64_t device, const struct leak_options *options,
                struct leaks *out)
 {
-    *out = (struct leaks){.last_step = -1};
+    *out = (struct leaks){.last_step = -1, .evaluated = {.last = -1}};
     struct gather gather = {.leaks = out, .db = db};
     int err = read_window(db, process, options, out);
     if (err < 0 || !out->window)
@@ -204,15 +322,23 @@ int leaks_read(struct db *db, int64_t process, int64_t device, const struct leak
     if (err >= 0)
         err = module_index_read(db, &gather.modules);
     if (err >= 0)
+        err = read_begins(db, process, out->seq, &gather.begins);
+    if (err >= 0)
         err = living_read(db, process, device, out->seq, add_block, &gather);
     if (gather.err)
         err = gather.err;
     map_clear(&gather.steps);
     map_clear(&gather.seen);
     map_clear(&out->index);
+    if (err >= 0) {
+        count_evaluated(&gather.begins, out);
+        drop_last_evaluation(out);
+    }
+    mem_free(gather.begins.steps);
     for (size_t i = 0; i < out->count; i++) {
-        out->sites[i].slope = (double)out->sites[i].bytes / (double)out->window;
-        out->sites[i].sure = how_sure(out, &out->sites[i]);
+        weigh(out, &out->sites[i]);
+        out->slope += out->sites[i].slope;
+        out->sites[i].sure = how_sure(&out->sites[i]);
         find_graph(out, &out->sites[i]);
     }
     if (out->count)
@@ -257,7 +383,7 @@ bool leaks_is_valid(const struct leaks *leaks)
         const struct leak_site *site = &leaks->sites[i];
         bytes += site->bytes;
         blocks += site->blocks;
-        if (site->steps < 1 || site->steps > leaks->window ||
+        if (site->steps < 1 || site->steps > site->chances || site->chances > leaks->window ||
             site->first_step < leaks->first_step || site->last_step > leaks->last_step ||
             (i && by_weight(site, site - 1) <= 0))
             return false;

@@ -7,11 +7,15 @@
  * and neither do the first `warm_up` ones, in which gradients, optimizer states and caches are made
  * once.
  *
+ * What is made between two steps, in an evaluation, counts as left by the step before it. What the
+ * last evaluation alone left does not: the next may replace it.
+ *
  * How sure: of the steps that count, in how many the site left something. What is left in every
- * step is a leak; what is left in one of twenty may be a list of losses that somebody keeps.
+ * step is a leak; what is left in one of twenty may be a list of losses that somebody keeps. Of
+ * what evaluations alone made, the steps with one behind them count.
  *
  * Invariants (leaks_is_valid): sites come by how sure it is, then by bytes, largest first; 1 <=
- * steps <= window of a site; bytes and blocks of the sites add up to the totals.
+ * steps <= chances <= window of a site; bytes and blocks of the sites add up to the totals.
  */
 #ifndef TIDEMARK_ANALYSIS_LEAKS_H
 #define TIDEMARK_ANALYSIS_LEAKS_H
@@ -39,11 +43,18 @@ struct leak_site {
     int64_t bytes, blocks; /* left, over all steps that count */
     int64_t steps;         /* that left something */
     int64_t first_step, last_step;
-    double slope; /* bytes a step that counts */
+    bool between;    /* all of it was made between steps */
+    int64_t chances; /* of the window the steps that could have left it */
+    double slope;    /* bytes a step */
     enum leak_sure sure;
     int64_t held;              /* blocks that a known variable leads to */
     int64_t votes;             /* for `holder`, while they are counted */
     struct leak_holder holder; /* of most of its blocks */
+};
+
+struct leak_evaluated {
+    int64_t count, low, high; /* of the steps that count those with an evaluation behind them */
+    int64_t last;             /* of all steps before the look; -1 = none */
 };
 
 struct leaks {
@@ -53,6 +64,8 @@ struct leaks {
     int64_t window;                /* how many steps count */
     int64_t seq;                   /* the look: what lives after this event */
     int64_t bytes, blocks;
+    double slope; /* of all sites */
+    struct leak_evaluated evaluated;
     struct leak_site *sites;
     size_t count, cap;
     struct leak_holders holders;
