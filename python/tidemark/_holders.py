@@ -8,7 +8,8 @@ Each tensor becomes a mark, whose value is its address and whose name is
 
     held by|KIND@LINE|PATH|NODES
 
-and the last one, `held by|`, says that the look is over; its value is 1 if it saw all.
+and the last one, `held by|`, says that the look is over; its value is 1 if it saw all,
+0 if there was no time for it.
 KIND is list, dict, set, deque, lru_cache, attribute, or variable; PATH what a programmer would
 write, LINE the one of its source that puts something there (_assigned.py), without its @ where none is
 found; NODES how many operations the graph of autograd behind it has, 0 = it has none.
@@ -21,10 +22,11 @@ from importlib.machinery import SourceFileLoader
 
 from tidemark._assigned import Sources
 
-BUDGET_S = 0.1
+BUDGET_S, WALL_S = 0.1, 1.0  # of its own; and whatever else the machine does meanwhile
 OBJECTS, MARKS, NODES, DEPTH, TEXT = 200000, 4096, 4000, 12, 100
 LIBRARIES = ("site-packages", "dist-packages", "/lib/python3")
 PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), type, types.ModuleType)
+own_time = getattr(time, "thread_time", time.monotonic)
 
 
 class Item(object):
@@ -152,12 +154,13 @@ class Search(object):
         self.began = began
         self.tensor, self.parameter = torch.Tensor, torch.nn.Parameter
         self.library = library
-        self.end = time.monotonic() + BUDGET_S
+        self.end, self.wall_end = own_time() + BUDGET_S, time.monotonic() + WALL_S
         self.seen = set()
         self.found = []
 
     def is_over(self):
-        return len(self.seen) >= OBJECTS or time.monotonic() > self.end
+        return (len(self.seen) >= OBJECTS or own_time() > self.end or
+                time.monotonic() > self.wall_end)
 
     def see(self, item, waiting):
         value = item.value

@@ -111,7 +111,7 @@ TEST(a_graph_is_of_where_its_blocks_were_made)
             {3, 30, 102, 0, HOLDER_LIST, 0, "outputs", "", HOLDER_BORN_BETWEEN},
             {4, 40, 102, 0, HOLDER_LIST, 0, "outputs", "", HOLDER_BORN_BETWEEN},
         };
-    struct leak_holders all = {.looked = true, .holders = holders, .count = 4};
+    struct leak_holders all = {.looked = HOLDER_LOOK_ALL, .holders = holders, .count = 4};
     REQUIRE(leak_holders_graph(&all, 4, false, &graph));
     CHECK_STR(graph.path, "history");
     REQUIRE(leak_holders_graph(&all, 4, true, &graph));
@@ -143,10 +143,10 @@ TEST(who_holds_what_is_left)
                     "(9003, 1, 1, 0, 'held by|', 1, NULL)") == 0);
     REQUIRE(leaks_read(db, 1, 1, &usual, &leaks) == 0);
     CHECK(leaks_is_valid(&leaks));
-    CHECK(leaks.holders.looked);
+    CHECK_INT(leaks.holders.looked, HOLDER_LOOK_ALL);
     CHECK_INT(leaks.sites[0].holder.kind, HOLDER_LIST);
     CHECK_STR(leaks.sites[0].holder.path, "a.b|c");
-    CHECK_STR(holder_text(text, &leaks.sites[0].holder, PURPOSE_OTHER, true),
+    CHECK_STR(holder_text(text, &leaks.sites[0].holder, PURPOSE_OTHER, HOLDER_LOOK_ALL),
               "a list a.b|c (run.py:41)");
     CHECK(!leaks.on_host);
     CHECK_INT(leaks.sites[0].holder.bytes, MIB(1));
@@ -159,13 +159,21 @@ TEST(who_holds_what_is_left)
     CHECK_INT(graph.around, HOLDER_UNKNOWN);
     CHECK_INT(leaks.sites[1].holder.kind,
               HOLDER_UNKNOWN); /* blocks of the kind other have no graph */
+    CHECK_STR(holder_text(text, &leaks.sites[1].holder, PURPOSE_OTHER, leaks.holders.looked),
+              "Python, holder not known: at the end no name was found that leads there; locals of "
+              "functions that returned were not seen");
+    leaks_clear(&leaks);
+    REQUIRE(db_exec(db, "UPDATE mark SET value = 0 WHERE name = 'held by|'") == 0);
+    REQUIRE(leaks_read(db, 1, 1, &usual, &leaks) == 0);
+    CHECK_STR(holder_text(text, &leaks.sites[1].holder, PURPOSE_OTHER, leaks.holders.looked),
+              "holder not known: at the end of the program there was no time to look at all");
     leaks_clear(&leaks);
     db_close(db);
 }
 
 static bool graph_of(struct leak_holder *holders, size_t count, struct leak_holder *out)
 {
-    const struct leak_holders all = {.looked = true, .holders = holders, .count = count};
+    const struct leak_holders all = {.looked = HOLDER_LOOK_ALL, .holders = holders, .count = count};
     return leak_holders_graph(&all, 4, false, out);
 }
 
@@ -179,7 +187,7 @@ TEST(a_list_holds_the_graphs_of_its_elements)
                               };
     char text[HOLDER_TEXT], advice[HOLDER_ADVICE];
     REQUIRE(graph_of(holders, 3, &graph));
-    CHECK_STR(holder_text(text, &graph, PURPOSE_HELD, true),
+    CHECK_STR(holder_text(text, &graph, PURPOSE_HELD, HOLDER_LOOK_ALL),
               "the autograd graphs of what is in a list history");
     CHECK(strstr(holder_advice(advice, &graph, PURPOSE_HELD, false), "into history") != NULL);
     CHECK(strstr(advice, "history =") == NULL && strstr(advice, "+=") == NULL);

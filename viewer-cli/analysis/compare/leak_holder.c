@@ -24,9 +24,18 @@ static const char marks_sql[] =
     "SELECT seq, value AS address, name FROM mark WHERE process = ?1 AND name >= 'held by|'"
     " AND name < 'held by}' AND domain IS NULL ORDER BY value, seq";
 
-/* The last mark of a look. */
+/* The last mark of a look: 1 if it saw all. */
 static const char looked_sql[] =
-    "SELECT EXISTS(SELECT 1 FROM mark WHERE process = ?1 AND name = 'held by|') AS looked";
+    "SELECT count(*) AS looks, coalesce(max(value), 0) AS whole FROM mark"
+    " WHERE process = ?1 AND name = 'held by|'";
+
+static int read_look(struct db *db, int64_t process, enum holder_look *out)
+{
+    int64_t looks = 0, whole = 0;
+    int err = query_read(db, looked_sql, Q_IN(process), Q_OUT(Q_INT(looks), Q_INT(whole)));
+    *out = !looks ? HOLDER_LOOK_NONE : whole ? HOLDER_LOOK_ALL : HOLDER_LOOK_CUT;
+    return err;
+}
 
 static enum holder_kind kind_of(const char *text, size_t bytes)
 {
@@ -73,7 +82,7 @@ int leak_holders_read(struct db *db, int64_t process, struct leak_holders *out)
     while (query_next(&query))
         query_fail(&query, take(out, &row, name));
     int err = query_end(&query);
-    return err < 0 ? err : query_read(db, looked_sql, Q_IN(process), Q_OUT(Q_INT(out->looked)));
+    return err < 0 ? err : read_look(db, process, &out->looked);
 }
 
 void leak_holders_clear(struct leak_holders *holders)
@@ -216,7 +225,7 @@ const char *holder_line(char text[HOLDER_LINE + 4], const struct leak_holder *ho
 }
 
 const char *holder_text(char text[HOLDER_TEXT], const struct leak_holder *holder,
-                        enum purpose purpose, bool looked)
+                        enum purpose purpose, enum holder_look looked)
 {
     bool input = purpose == PURPOSE_INPUT;
     char line[HOLDER_LINE + 4];
@@ -226,10 +235,13 @@ const char *holder_text(char text[HOLDER_TEXT], const struct leak_holder *holder
                  nouns[holder->around], holder->path, line);
     else if (holder->kind == HOLDER_GRAPH)
         snprintf(text, HOLDER_TEXT, "the autograd graph of %s%s", holder->path, line);
+    else if (holder->kind == HOLDER_UNKNOWN && looked == HOLDER_LOOK_CUT)
+        snprintf(text, HOLDER_TEXT,
+                 "holder not known: at the end of the program there was no time to look at all");
     else if (holder->kind == HOLDER_UNKNOWN && looked)
         snprintf(text, HOLDER_TEXT,
-                 "Python, holder not known: at the end no module-level name leads there; locals of "
-                 "functions that returned were not seen");
+                 "Python, holder not known: at the end no name was found that leads there; locals "
+                 "of functions that returned were not seen");
     else if (holder->kind == HOLDER_UNKNOWN)
         snprintf(text, HOLDER_TEXT, "holder not known: not looked for at the end of the program");
     else

@@ -47,8 +47,10 @@ struct leak_holder { /* one mark */
     enum holder_born born;  /* the block that it leads into */
 };
 
+enum holder_look { HOLDER_LOOK_NONE, HOLDER_LOOK_ALL, HOLDER_LOOK_CUT }; /* out of time */
+
 struct leak_holders {
-    bool looked; /* the program was looked at */
+    enum holder_look looked; /* at what the program held as it ended */
     struct leak_holder *holders;
     size_t count, cap;
 };
@@ -73,7 +75,7 @@ bool leak_holders_graph(const struct leak_holders *holders, int64_t steps, bool 
 /* "a list, `outputs`", "an autograd graph, of `total`", "a KV cache, `model.cache`". */
 enum { HOLDER_TEXT = 280, HOLDER_ADVICE = 480 };
 const char *holder_text(char text[HOLDER_TEXT], const struct leak_holder *holder,
-                        enum purpose purpose, bool looked);
+                        enum purpose purpose, enum holder_look looked);
 /* As code. On the CPU, `on_host`, .cpu() is no copy, and .item() is for single elements. */
 const char *holder_advice(char text[HOLDER_ADVICE], const struct leak_holder *holder,
                           enum purpose purpose, bool on_host);

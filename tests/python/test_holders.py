@@ -1,0 +1,79 @@
+"""The look at what a program holds as it ends: on a machine that is busy, and of a program that is large."""
+import types
+import unittest
+from unittest import mock
+
+import support
+
+from tidemark import _holders
+
+
+class Tensor(object):
+    """As much of one as the look asks for."""
+
+    layout, grad_fn = "strided", None
+
+    def __init__(self, address):
+        self.address = address
+
+    def data_ptr(self):
+        return self.address
+
+
+class Parameter(Tensor):
+    pass
+
+
+class Library(object):
+    """Keeps marks."""
+
+    def __init__(self):
+        self.marks = []
+
+    def name(self, text):
+        return text
+
+    def held(self, name, value):
+        self.marks.append((name, int(value)))
+
+
+TORCH = types.SimpleNamespace(Tensor=Tensor, nn=types.SimpleNamespace(Parameter=Parameter))
+
+
+def look(**names):
+    """The marks of a program that has these names in its module."""
+    library = Library()
+    module = types.ModuleType("held")
+    vars(module).update(names, __file__="/tmp/no-such-program.py")
+    with mock.patch.object(_holders, "programs_modules", lambda: [("held", module)]):
+        _holders.look(TORCH, library, 0)
+    return library.marks
+
+
+class Look(unittest.TestCase):
+    def test_names_of_a_module(self):
+        marks = look(kept=[Tensor(16), Tensor(32)], total=Tensor(64), weight=Parameter(128))
+        self.assertEqual(marks, [("held by|variable|held.total|0", 64), ("held by|list|held.kept|0", 16),
+                                 ("held by|list|held.kept|0", 32), ("held by|", 1)])
+
+    def test_time_of_others_is_not_its_own(self):
+        wall = iter(range(10000))
+        with mock.patch.object(_holders.time, "monotonic", lambda: next(wall) * 0.05):
+            marks = look(one=1, two=2, three=3, total=Tensor(64))
+        self.assertEqual(marks, [("held by|variable|held.total|0", 64), ("held by|", 1)])
+
+    def test_it_ends_on_a_machine_that_does_nothing_for_it(self):
+        wall = iter(range(10000))
+        with mock.patch.object(_holders.time, "monotonic", lambda: next(wall) * 0.05):
+            marks = look(kept=[[number] for number in range(300)], total=Tensor(64))
+        self.assertEqual(marks[-1], ("held by|", 0))
+
+    def test_its_own_time_has_an_end(self):
+        own = iter(range(10000))
+        with mock.patch.object(_holders, "own_time", lambda: next(own) * 0.01):
+            marks = look(kept=[[number] for number in range(300)])
+        self.assertEqual(marks, [("held by|", 0)])
+
+
+if __name__ == "__main__":
+    support.main()
