@@ -65,6 +65,23 @@ TEST(a_leak_in_every_step)
     db_close(db);
 }
 
+/* The ends of seven steps have four such pairs, three steps apart, and half of them two of the
+ * blocks. */
+TEST(a_leak_in_every_second_step)
+{
+    struct db *db = empty();
+    for (int64_t i = 0; i < 8; i++)
+        put(db, "backward", i, i, KIB(1000 + 64 * (i / 2)), KIB(500 + 64 * (i / 2)));
+    struct growth growth = read_growth(db);
+    CHECK_INT(growth.kind, GROWTH_GROWING);
+    CHECK_INT(growth.per_unit, KIB(32));
+    REQUIRE(db_exec(db, "UPDATE phase_device SET allocated = 2097152 WHERE phase = 900004") == 0);
+    growth = read_growth(db); /* of a larger batch: it goes away */
+    CHECK_INT(growth.kind, GROWTH_GROWING);
+    CHECK_INT(growth.per_unit, KIB(32));
+    db_close(db);
+}
+
 /* A larger batch keeps more as its step ends; that goes away with the next. */
 TEST(lengths_that_vary_are_no_growth)
 {
@@ -212,8 +229,9 @@ TEST(blocks_without_a_call_site_are_not_the_same_blocks)
     CHECK(!larger.found);
 }
 
-TEST_MAIN(TEST_CASE(a_leak_in_every_step), TEST_CASE(lengths_that_vary_are_no_growth),
-          TEST_CASE(a_leak_under_lengths_that_vary), TEST_CASE(the_first_step_makes_what_stays),
+TEST_MAIN(TEST_CASE(a_leak_in_every_step), TEST_CASE(a_leak_in_every_second_step),
+          TEST_CASE(lengths_that_vary_are_no_growth), TEST_CASE(a_leak_under_lengths_that_vary),
+          TEST_CASE(the_first_step_makes_what_stays),
           TEST_CASE(a_cache_that_fills_up_once_is_steady_afterwards),
           TEST_CASE(calls_of_a_model_that_generates),
           TEST_CASE(calls_are_compared_with_those_of_their_sequence),

@@ -8,6 +8,7 @@
 #include "error.h"
 #include "human.h"
 #include "leaks.h"
+#include "line.h"
 #include "loss.h"
 #include "mem.h"
 #include "peak.h"
@@ -207,32 +208,6 @@ static const char peaks_sql[] =
     "   AND ph.step > (SELECT min(step) FROM phase WHERE process = ?1)"
     " GROUP BY ph.step HAVING count(*) = count(ph.end_seq) ORDER BY ph.step";
 
-struct line { /* sums of a least-squares line; both axes begin at the first point */
-    int64_t n, first_step, last_step, first_peak, last_peak;
-    double x, y, xx, xy;
-};
-
-static void add_point(struct line *line, int64_t step, int64_t peak)
-{
-    if (line->n++ == 0) {
-        line->first_step = step;
-        line->first_peak = peak;
-    }
-    line->last_step = step;
-    line->last_peak = peak;
-    double x = (double)(step - line->first_step), y = (double)(peak - line->first_peak);
-    line->x += x;
-    line->y += y;
-    line->xx += x * x;
-    line->xy += x * y;
-}
-
-static double slope_of(const struct line *line)
-{
-    double n = (double)line->n;
-    return (n * line->xy - line->x * line->y) / (n * line->xx - line->x * line->x);
-}
-
 int check_slope(const struct check_scope *scope, struct check_finding *out)
 {
     int64_t step, peak;
@@ -245,16 +220,16 @@ int check_slope(const struct check_scope *scope, struct check_finding *out)
                   Q_IN(scope->process, scope->device, scope->first_step, scope->last_step),
                   Q_OUT(Q_INT(step), Q_INT(peak)));
     while (query_next(&query))
-        add_point(&line, step, peak);
+        line_add(&line, step, peak);
     int err = query_end(&query);
     if (err < 0)
         return err;
     if (line.n < FEWEST_STEPS)
         return unknown(out, "too few complete steps");
-    found(out, (int64_t)ceil(slope_of(&line)));
+    found(out, (int64_t)ceil(line_slope(&line)));
     snprintf(out->note, sizeof out->note, "peaks of steps %" PRId64 " to %" PRId64 ": %s to %s",
-             line.first_step, line.last_step, human_bytes(first, line.first_peak),
-             human_bytes(last, line.last_peak));
+             line.first_x, line.last_x, human_bytes(first, line.first_y),
+             human_bytes(last, line.last_y));
     return 0;
 }
 

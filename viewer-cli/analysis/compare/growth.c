@@ -1,9 +1,11 @@
 #include "growth.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "error.h"
+#include "line.h"
 #include "mem.h"
 #include "query.h"
 
@@ -90,21 +92,16 @@ static int by_value(const void *one, const void *other)
     return a < b ? -1 : a > b;
 }
 
-/* The median of what each unit of the second half has more than the one half the run earlier. */
-static int slope(const struct unit *units, size_t count, int64_t *per_unit)
+/* Of the line through what stays: the ends, each no higher than any later one. */
+static int64_t slope(const struct unit *units, size_t count)
 {
-    size_t half = count / 2, pairs = count - half;
-    int64_t *slopes = mem_alloc(pairs, sizeof *slopes);
-    if (!slopes)
-        return ERR_NOMEM;
-    for (size_t i = 0; i < pairs; i++) {
-        int64_t apart = units[i + half].number - units[i].number;
-        slopes[i] = (units[i + half].end - units[i].end) / (apart > 0 ? apart : 1);
+    struct line line = {0};
+    int64_t lowest = INT64_MAX;
+    for (size_t i = count; i-- > 0;) {
+        lowest = units[i].end < lowest ? units[i].end : lowest;
+        line_add(&line, units[i].number, lowest);
     }
-    qsort(slopes, pairs, sizeof *slopes, by_value);
-    *per_unit = slopes[pairs / 2];
-    mem_free(slopes);
-    return 0;
+    return llround(line_slope(&line));
 }
 
 /* The first unit from which all peaks are within a hundredth of the highest. */
@@ -138,26 +135,24 @@ static void find_extremes(const struct unit *units, size_t count, struct growth 
 }
 
 /* `units` are all but the first. */
-static int judge(const struct unit *units, size_t count, struct growth *out)
+static void judge(const struct unit *units, size_t count, struct growth *out)
 {
-    int err = 0;
     size_t steady = steady_from(units, count);
     find_extremes(units, count, out);
     out->units = (int64_t)count;
     out->first = units[0].number;
     out->last = units[count - 1].number;
     if (is_growing(units, count, out->highest))
-        err = slope(units, count, &out->per_unit);
-    if (err == 0 && out->per_unit > 0) {
+        out->per_unit = slope(units, count);
+    if (out->per_unit > 0) {
         out->kind = GROWTH_GROWING;
         out->since = out->first;
-        return 0;
+        return;
     }
     out->per_unit = 0;
     out->kind = steady <= count / 2 ? GROWTH_STEADY : GROWTH_VARYING;
     if (out->kind == GROWTH_STEADY)
         out->since = units[steady].number;
-    return err;
 }
 
 /* ---- sequences of calls ---- */
@@ -219,7 +214,7 @@ static int judge_sequences(const struct unit *units, size_t count, struct growth
     if (length < GROWTH_LEAST || !is_growing(units + from, length, out->highest))
         return err;
     struct growth_sequence *sequence = &out->sequence;
-    err = slope(units + from, length, &sequence->per_call);
+    sequence->per_call = slope(units + from, length);
     sequence->per_call = sequence->per_call > 0 ? sequence->per_call : 0;
     sequence->first = units[from].number;
     sequence->last = units[from + length - 1].number;
@@ -247,7 +242,7 @@ int growth_read(struct db *db, int64_t process, int64_t device, struct growth *o
         err = read_units(db, calls_sql, process, device, &units);
     }
     if (err == 0 && units.count > GROWTH_LEAST && are_most(units.units, units.count))
-        err = judge(units.units + 1, units.count - 1, out);
+        judge(units.units + 1, units.count - 1, out);
     if (err == 0 && out->calls && out->kind == GROWTH_VARYING)
         err = judge_sequences(units.units, units.count, out);
     mem_free(units.units);

@@ -8,7 +8,8 @@
  *
  * Growing: the lowest end in each quarter of the units is higher than in the quarter before, and
  * all of it is a hundredth of the peak or a MiB; so a larger batch now and then is no growth, and
- * neither is a cache that fills up once. The figure is the median over pairs of units.
+ * neither is a cache that fills up once. The figure is the slope of the line through
+ * what stays, as check.h has that of peaks.
  *
  * A loop that generates calls its model once with the whole prompt, then for each token, and begins
  * anew with the next prompt: calls are compared with those of their own sequence. One begins with a
