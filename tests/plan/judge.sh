@@ -276,6 +276,15 @@ run fit large.db --gpu t4 --memory 19980MiB
 is "$status" 0 "just enough"
 run fit large.db --gpu t4 --memory 19979MiB
 is "$status" 1 "one MiB less"
+# Without a GPU's name less the context of the A100 that was rehearsed, as a rehearsal with that memory has it.
+context=$(sqlite3 large.db "SELECT value FROM meta WHERE key = 'rehearsal_context'")
+for memory in $((19900 * 1048576 + context)) $((19898 * 1048576 + context)); do
+    rehearse "same$memory" --gpu a100-40gb --memory $memory -- "$program" 900
+    rehearsed=$status
+    run fit large.db --memory $memory
+    is "$status $(verdict)" "$([ "$rehearsed" = 0 ] && echo 0 fits || echo 1 does not fit)" "as rehearsed with $memory"
+done
+is "$rehearsed" 1 "the smaller one is refused"
 # The list and all, with what plan said of the same size.
 run fit large.db --gpu a10,v100-16gb,t4
 is "$status" 0 "one of them is enough"
@@ -304,7 +313,7 @@ is "$(sed -n 's/^smallest memory  *//p' out)" "more than 17.9 GiB, with what is 
 run fit ended.db --memory 19GiB
 is "$status $(verdict)" "1 not known: the recording ended at a refusal" "without a GPU"
 run fit ended.db -f json --memory 19GiB
-has out '"at_least": 18979225600' "the bound in json"
+has out '"at_least": 19063111680' "the bound in json, with the context of the T4 that was rehearsed"
 has out '"verdict": "unknown"' "the verdict in json"
 rehearse survived --gpu t4 -- "$program" 900 goes-on
 run fit survived.db --gpu a10

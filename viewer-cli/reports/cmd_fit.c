@@ -25,8 +25,9 @@ static uint64_t ceiling_of(const struct fit_part *part)
 {
     const struct replay_trace *trace = &part->fit.trace;
     uint64_t reserve = (uint64_t)fit_reserve(part);
+    uint64_t memory = (uint64_t)part->options->memory;
     if (part->options->memory != REPORT_ANY)
-        return (uint64_t)part->options->memory - reserve;
+        return memory > reserve ? memory - reserve : 0;
     if (trace->limit)
         return trace->limit;
     return trace->total > reserve ? trace->total - reserve : 0;
@@ -252,6 +253,11 @@ static void note_refusals(struct emit *emit, const struct fit_part *part)
                  ended->went_on || !ended->oom.shown ? "" : ", and the recording ended at that");
 }
 
+static bool knows_context(const struct fit_part *part)
+{
+    return part->options->gpu || part->context != FIT_NONE;
+}
+
 static void note_all(struct emit *emit, const struct fit_part *part, unsigned *said)
 {
     note_addresses(emit, part, said);
@@ -270,12 +276,12 @@ static void note_all(struct emit *emit, const struct fit_part *part, unsigned *s
     if (asked && on_cpu && part->answer != FIT_DOES_NOT && is_new(said, NOTE_UNKNOWN))
         emit_note(emit, "not in a CPU recording: the CUDA context, the workspaces of libraries, "
                         "other kernels; --reserve SIZE sets memory aside for them");
-    else if (part->options->gpu && part->options->reserve == REPORT_ANY &&
+    else if (knows_context(part) && part->options->reserve == REPORT_ANY &&
              is_new(said, NOTE_NOT_IN))
         emit_note(emit,
                   "not counted: buffers of libraries and other processes; --reserve SIZE adds "
                   "them");
-    else if (fit_reserve(part) == 0 && !part->options->gpu && is_new(said, NOTE_NOT_IN))
+    else if (fit_reserve(part) == 0 && !knows_context(part) && is_new(said, NOTE_NOT_IN))
         emit_note(emit,
                   "not counted: context, libraries and other processes; --reserve SIZE adds them");
 }
@@ -309,12 +315,12 @@ static int load(struct fit_part *part)
     part->loaded = err >= 0 && part->fit.trace.block_count > 0;
     if (!part->loaded)
         return err;
+    err = read_rehearsed(part); /* before whatever asks for fit_reserve() */
     part->fit.aside = (uint64_t)fit_reserve(part);
-    err = read_asked(part, &asked);
+    if (err >= 0)
+        err = read_asked(part, &asked);
     if (err >= 0)
         err = read_ended(part);
-    if (err >= 0)
-        err = read_rehearsed(part);
     if (err >= 0)
         err = measure_all(part, &asked);
     if (err >= 0)
@@ -500,7 +506,8 @@ const struct command command_fit = {
         "depends on what a CPU recording does not have: memory of the CUDA context and of "
         "libraries, or on what followed a request that was refused. --reserve sets memory aside "
         "for them; --gpu takes the GPU's memory, less what its CUDA context takes, as 'tidemark "
-        "plan' does. There is no --steps: what a step finds "
+        "plan' does. Of a rehearsal --memory takes off the context of the GPU that it stood in "
+        "for, as 'tidemark rehearse --memory' does. There is no --steps: what a step finds "
         "in the cache is left there by all "
         "steps before it.\n"
         "\n"

@@ -25,10 +25,19 @@ static void put_buf(struct emit *emit, struct buf *text)
     buf_clear(text);
 }
 
+/* Of --gpu, else that of a rehearsal; 0: none is known, or none is taken off. */
+static int64_t context_off(const struct fit_part *part)
+{
+    const struct fit_options *options = part->options;
+    if (options->gpu || options->memory == REPORT_ANY || part->context == FIT_NONE)
+        return options->context;
+    return part->context;
+}
+
 int64_t fit_reserve(const struct fit_part *part)
 {
     int64_t reserve = part->options->reserve == REPORT_ANY ? 0 : part->options->reserve;
-    return reserve + part->options->context;
+    return reserve + context_off(part);
 }
 
 /* The smallest memory of the settings in force, or the lower bound; without what is set aside. */
@@ -380,12 +389,20 @@ static int64_t fits_below(const struct fit_part *part)
     return part->options->memory - smallest;
 }
 
+/* Where what is set aside is all of the memory, no request was replayed. */
+static bool has_room(const struct fit_part *part)
+{
+    return part->options->memory > fit_reserve(part);
+}
+
 static void put_verdict(const struct fit_part *part)
 {
     char rest[HUMAN_MAX];
     struct buf text = {0};
     int64_t below = fits_below(part);
-    if (part->answer != FIT_UNKNOWN)
+    if (part->answer == FIT_DOES_NOT && !has_room(part))
+        buf_print(&text, "%s: all of the memory is set aside", answer_texts[part->answer]);
+    else if (part->answer != FIT_UNKNOWN)
         buf_text(&text, answer_texts[part->answer]);
     else if (part->ended.is_refused)
         buf_print(&text, "not known: %s",
@@ -411,9 +428,9 @@ static void put_memory(const struct fit_part *part)
     fit_put_scope(part);
     emit_text(emit, part->options->gpu);
     emit_int(emit, part->options->memory);
-    bool open = part->answer == FIT_UNKNOWN && !part->ended.is_refused && !part->options->context;
+    int64_t context = context_off(part) ? context_off(part) : FIT_NONE;
+    bool open = part->answer == FIT_UNKNOWN && !part->ended.is_refused && context == FIT_NONE;
     int64_t reserve = open ? FIT_NONE : fit_reserve(part);
-    int64_t context = part->options->context ? part->options->context : FIT_NONE;
     emit_known(emit, reserve);
     emit_known(emit, reserve);
     emit_known(emit, context);
@@ -426,9 +443,10 @@ static void put_memory(const struct fit_part *part)
         emit_int(emit, result->peak_allocated);
         emit_int(emit, result->retries);
     }
-    for (int i = 0; part->answer != FIT_DOES_NOT && i < REFUSAL_CELLS; i++)
+    bool refused = part->answer == FIT_DOES_NOT && has_room(part);
+    for (int i = 0; !refused && i < REFUSAL_CELLS; i++)
         emit_null(emit);
-    if (part->answer == FIT_DOES_NOT)
+    if (refused)
         put_refusal(part);
     emit_known(emit, fits_below(part));
     emit_text(emit, part->options->gpu);
