@@ -78,11 +78,18 @@ function leverRow(row) {
     make('p', {}, (row.changes_training ? '(changes results) ' : '') + row.text, make('small', {}, [grade, then, reserved].filter(Boolean).join('; '))));
 }
 
+// One that changes results stands behind those that do not, however much it saves.
+function order(rows) {
+  const worth = (row) => row.bytes || row.reserved_bytes || 0;
+  if (rows.length < 2) return '';
+  return rows.some((row) => row.changes_training && worth(row) > worth(rows[0])) ? ', same results first' : ', best first';
+}
+
 function levers(view) {
   const rows = rowsOf(view, 'peak', 'levers');
   const notes = view.recording.reports.peak.notes.filter((note) => note.includes('levers:') &&
     note.includes('process ' + view.scope.process + ' on ' + view.scope.device)).map((note) => note.split('levers:')[1].trim());
-  return make('div', { id: 'levers' }, make('h3', {}, 'Changes that lower the peak'),
+  return make('div', { id: 'levers' }, make('h3', {}, 'Changes that lower the peak' + order(rows)),
     rows.length ? [rows.slice(0, SHOWN_LEVERS).map(leverRow), rows.length > SHOWN_LEVERS ? make('details', {},
       make('summary', {}, plural(rows.length - SHOWN_LEVERS, 'further change')), rows.slice(SHOWN_LEVERS).map(leverRow)) : null] : make('p', { class: 'hint' }, notes.length ? null : 'No change was found that saves 1 % or more.'),
     notes.map((note) => make('p', { class: 'hint' }, note)));

@@ -136,6 +136,21 @@ class Pages(unittest.TestCase):
                 self.check_quiet(page)
                 self.assertEqual(page.js("document.documentElement.scrollWidth"), 1280)
 
+    def test_changes_that_change_results(self):
+        page = self.opened(self.made(self.recordings[FIXTURES.index("train") + len(MORE)]))
+        seen = """(() => [document.querySelector('#levers h3').textContent,
+          ...[...document.querySelectorAll('#levers .lever p')].map((p) => p.firstChild.textContent)])()"""
+        rows = "tidemark.page.recordings[0].reports.peak.tables.levers"
+        heading, *texts = page.js(seen)
+        self.assertEqual(heading, "Changes that lower the peak, best first")
+        self.assertEqual([text.startswith("(changes results) ") for text in texts],
+                         [bool(changes) for changes in page.js(rows + ".map((row) => row.changes_training)")])
+        self.assertIn(True, page.js(rows + ".map((row) => row.changes_training === 1)"))
+        # One that saves more than the first and stands behind it for what it changes.
+        page.js("(() => { for (const row of %s) if (row.changes_training) row.bytes *= 1000; tidemark.shown.build(); })()" % rows)
+        self.assertEqual(page.js(seen)[0], "Changes that lower the peak, same results first")
+        self.check_quiet(page)
+
     def test_narrow_and_dark(self):
         for path in self.recordings:
             for width, dark in ((390, False), (390, True), (1280, True), (1280, False)):
