@@ -214,6 +214,19 @@ plan --memory 2GiB --vary B=1..512 -- "$program" {B} ill=60
 is "$status" 3 "some fail"
 is "$(column plan result)" "not known" "some fail"
 [ "$(column plan largest)" -lt 60 ] || is "$(column plan largest)" "less than 60" "known so far"
+# A first value that fails once it has memory may fail for what it is: the second one is tried, and no third.
+plan --memory 2GiB --vary B=1..512 -- "$program" {B} small=2
+is "$status $(column plan largest)" "0 $(most 22)" "a first value that fails"
+says "B=1 failed, exit status 9, but not out of memory: a size of 1 is too small"
+is "$(column tries values | head -2 | tr '\n' ' ')" "B=1 B=2 " "which is tried then"
+plan --memory 2GiB --vary B=1..512 -- "$program" {B} small=9
+is "$status $(column tries values | tr '\n' ' ')" "3 B=1 B=2 " "two values that fail"
+plan --memory 2GiB --vary B=1..512 --vary T=1,2 -- "$program" {B} {T} small=2
+is "$status $(column plan largest | tr '\n' ' ')" "0 $(most 22) $(most 48) " "of each combination"
+plan --memory $(($(column plan context_bytes | head -1) + (130 << 20))) --vary B=1..512 -- "$program" {B} small=2
+is "$status $(column plan result) $(column plan refused)" "3 not known 2" "the second does not fit"
+plan --memory 2GiB --vary B=1 -- "$program" {B} small=2
+is "$status $(column tries values)" "3 B=1" "no second value"
 plan --memory 2GiB --vary B=1..512 -- no-such-program {B}
 is "$status" 3 "no such program"
 says "no-such-program"

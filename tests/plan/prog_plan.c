@@ -12,6 +12,7 @@
  *     few=N       from size N on no step runs
  *     behind      behind the steps 1 GiB is taken and given back, and then 2 GiB are wanted
  *     ill=N       from size N on it ends with status 9, and says why
+ *     small=N     below size N its first step ends it with status 9, and it says why
  *     goes-on     a refusal is reported, and the program ends well all the same
  *     silent      a refusal is not reported, but printed
  *     slow        a step takes a while
@@ -46,7 +47,7 @@ static struct {
 } cuda;
 
 static struct {
-    size_t size, length, ill, few;
+    size_t size, length, ill, few, small;
     bool forever, half, goes_on, silent, slow, host, unseen, both, odd, sizes, numbers, libraries,
         models, behind;
 } options = {.length = 1};
@@ -113,6 +114,10 @@ static void step(void)
     const struct timespec pause = {0, options.slow ? 300000000 : 1000000};
     size_t cells = options.size * options.length;
     tidemark_phase_begin("forward");
+    if (options.size < options.small) {
+        printf("a size of %zu is too small\n", options.size);
+        exit(9);
+    }
     void *line = take(cells * 20 * MIB / (options.half ? 2 : 1), TIDEMARK_SITE());
     void *square = take(cells * options.length * 2 * MIB, TIDEMARK_SITE());
     void *odd =
@@ -167,6 +172,8 @@ static void read_word(const char *word)
         options.ill = (size_t)strtoul(word + 4, NULL, 10);
     else if (strncmp(word, "few=", 4) == 0)
         options.few = (size_t)strtoul(word + 4, NULL, 10);
+    else if (strncmp(word, "small=", 6) == 0)
+        options.small = (size_t)strtoul(word + 6, NULL, 10);
     options.forever |= strcmp(word, "forever") == 0;
     options.half |= strcmp(word, "half") == 0;
     options.goes_on |= strcmp(word, "goes-on") == 0;

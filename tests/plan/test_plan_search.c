@@ -203,8 +203,36 @@ TEST(lists_and_coarse_ranges)
     CHECK(out.proven && out.tries <= 10);
 }
 
+TEST(a_first_value_that_says_nothing_is_left_out)
+{
+    const struct program program = {.constant = (double)GIB, .each = 1000.0 * (double)MIB};
+    struct search search;
+    size_t at;
+    unsigned tries = 0;
+    search_begin(&search, &thousand, 1024, 24 * GIB);
+    REQUIRE(search_next(&search, &at));
+    CHECK_INT(at, 0);
+    search_skip(&search);
+    CHECK(search_is_valid(&search));
+    for (; search_next(&search, &at); tries++) {
+        CHECK(at > 0 && (tries || at == 1));
+        int64_t need = need_of(&program, vary_number(&thousand, at));
+        bool fits = need <= 24 * GIB;
+        search_learn(&search, at, fits, fits ? need : SEARCH_UNKNOWN);
+    }
+    CHECK_INT(search.low, truth(&program, &thousand, 24 * GIB));
+    CHECK_INT(search.high, search.low + 1);
+    CHECK(tries <= 6);
+    search_begin(&search, &thousand, 1024, GIB);
+    search_skip(&search);
+    search_learn(&search, 1, false, SEARCH_UNKNOWN);
+    CHECK(!search_next(&search, &at));
+    CHECK_INT(search.low, search.floor);
+}
+
 TEST_MAIN(TEST_CASE(a_straight_line_takes_few_tries),
           TEST_CASE(rough_programs_take_ten_tries_nearly_always),
           TEST_CASE(it_ends_well_without_a_law), TEST_CASE(nothing_and_everything_take_few),
           TEST_CASE(a_bound_that_is_known_is_kept), TEST_CASE(hints_save_tries),
-          TEST_CASE(lists_and_coarse_ranges))
+          TEST_CASE(lists_and_coarse_ranges),
+          TEST_CASE(a_first_value_that_says_nothing_is_left_out))

@@ -85,17 +85,28 @@ static size_t find_try(const struct plan *plan, const struct vary_at *at, size_t
     return PLAN_NONE;
 }
 
+/* It failed for a reason that the next value may not have: the first one, with memory already. Of a
+ * batch of one BatchNorm has no variance; without that file or that package it fails sooner. */
+static bool is_of_first(const struct plan *plan, const struct plan_try *it)
+{
+    return it->result == TRY_FAILED && it->seen.found && plan_place(plan, &it->at) == 0 &&
+           plan_searched(plan)->count > 1;
+}
+
 /* Not one has worked so far: on this card or, with PLAN_NONE, on any. */
 static bool is_hopeless(const struct plan *plan, size_t model)
 {
-    bool any = false;
+    size_t failed = 0, first = 0;
     for (size_t i = 0; i < plan->try_count; i++) {
-        bool counts = model == PLAN_NONE || plan->tries[i].card == model;
-        any = any || counts;
-        if (counts && plan->tries[i].result != TRY_FAILED)
+        const struct plan_try *it = &plan->tries[i];
+        if (model != PLAN_NONE && it->card != model)
+            continue;
+        if (it->result != TRY_FAILED)
             return false;
+        failed++;
+        first += is_of_first(plan, it);
     }
-    return any;
+    return failed > first;
 }
 
 bool plan_is_stepless(const struct plan *plan, const struct plan_try *it)
@@ -204,10 +215,11 @@ static void settle(const struct plan *plan, const struct search *search, bool op
 {
     bool refused = search->high < (int64_t)plan_searched(plan)->count;
     bool unknown = refused && (size_t)search->high == stepless;
-    answer->state = search->low >= 0 && !open ? PLAN_FOUND
-                    : open || unknown         ? PLAN_OPEN
-                                              : PLAN_EMPTY;
-    if (search->low >= 0)
+    bool fits = search->low > search->floor;
+    answer->state = fits && !open                           ? PLAN_FOUND
+                    : open || unknown || search->floor >= 0 ? PLAN_OPEN
+                                                            : PLAN_EMPTY;
+    if (fits)
         answer->largest = (size_t)search->low;
     if (refused && !unknown)
         answer->refused = (size_t)search->high;
@@ -239,6 +251,10 @@ static int find_one(struct plan *plan, const struct vary_at *combination, size_t
         if (err < 0)
             return err;
         const struct plan_try *it = &plan->tries[tried];
+        if (is_of_first(plan, it) && !plan->over) {
+            search_skip(&search);
+            continue;
+        }
         open = (it->result != TRY_FITS && it->result != TRY_REFUSED) || plan->over;
         if (open)
             break;

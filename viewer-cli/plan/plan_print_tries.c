@@ -111,14 +111,14 @@ static bool belong_together(const struct plan *plan, const struct plan_try *a,
            vary_is_less(&plan->vary, &b->at, &a->at);
 }
 
-/* Against the try before it that has a recording. A database that cannot be read again costs the
- * column only. */
+/* Against the try before it that has a recording of a run that did not fail early. A database that
+ * cannot be read again costs the column only. */
 static int find_growth(struct plan *plan, struct plan_try *list, size_t at)
 {
     struct plan_try *it = &list[at];
     size_t before = at;
     while (before-- > 0 && belong_together(plan, &list[before], it))
-        if (list[before].seen.found && it->seen.found) {
+        if (list[before].seen.found && it->seen.found && list[before].result != TRY_FAILED) {
             int err = plan_read_growth(list[before].path, &list[before].seen, it->path, &it->seen,
                                        &it->growth);
             return err == ERR_NOMEM ? err : 0;

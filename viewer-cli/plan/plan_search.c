@@ -13,7 +13,7 @@
 
 void search_begin(struct search *search, const struct vary_name *name, size_t most, int64_t memory)
 {
-    *search = (struct search){.name = name, .memory = (double)memory, .low = -1};
+    *search = (struct search){.name = name, .memory = (double)memory, .low = -1, .floor = -1};
     search->high = (int64_t)(most < name->count ? most : name->count);
 }
 
@@ -111,8 +111,8 @@ bool search_next(struct search *search, size_t *at)
     struct law law;
     if (room <= 1)
         return false;
-    if (search->low < 0 && search->point_count == 0)
-        place = 0;
+    if (search->low == search->floor && search->point_count == 0)
+        place = search->low + 1;
     else if (!find_law(search, &law))
         place = search->low + room / 2;
     else if (search->step == 0 && is_refuted(search, &law))
@@ -192,9 +192,15 @@ void search_learn(struct search *search, size_t at, bool fits, int64_t need)
     assert(search_is_valid(search));
 }
 
+void search_skip(struct search *search)
+{
+    assert(search->low == search->floor && search->low + 1 < search->high);
+    search->low = ++search->floor;
+}
+
 bool search_is_valid(const struct search *search)
 {
-    if (search->low < -1 || search->low >= search->high ||
+    if (search->floor < -1 || search->low < search->floor || search->low >= search->high ||
         search->high > (int64_t)search->name->count)
         return false;
     for (size_t i = 1; i < search->point_count; i++)

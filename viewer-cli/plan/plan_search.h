@@ -9,8 +9,12 @@
  *
  * Places are those of a list of values that ascend: 0 to count - 1.
  *
- * Invariants (search_is_valid): -1 <= low < high <= count; low fits or is -1, high does not fit or
- * is count; points ascend strictly in their numbers.
+ * The first values may say nothing: a batch of one is refused by BatchNorm, however much memory
+ * there is. They are left out, and the search begins behind them.
+ *
+ * Invariants (search_is_valid): -1 <= floor <= low < high <= count; low fits or is floor, of which
+ * and of all below it nothing is known; high does not fit or is count; points ascend strictly in
+ * their numbers.
  */
 #ifndef TIDEMARK_VIEWER_PLAN_SEARCH_H
 #define TIDEMARK_VIEWER_PLAN_SEARCH_H
@@ -31,7 +35,7 @@ struct search_point {
 struct search {
     const struct vary_name *name;
     double memory; /* that is there for it */
-    int64_t low, high;
+    int64_t low, high, floor;
     struct search_point points[SEARCH_POINTS];
     size_t point_count;
     int64_t step;   /* away from the law's place, after it was wrong; 0: it was not yet */
@@ -45,6 +49,8 @@ bool search_next(struct search *search, size_t *at);
 /* What came of a try at a place; `need` SEARCH_UNKNOWN where nobody knows, or if it does not fit.
  */
 void search_learn(struct search *search, size_t at, bool fits, int64_t need);
+/* The place after all that say nothing does not, either: for another reason than memory. */
+void search_skip(struct search *search);
 /* What is known of another card, or from another search, before the first try: points only. */
 void search_hint(struct search *search, size_t at, int64_t need);
 bool search_is_valid(const struct search *search);
