@@ -80,11 +80,22 @@ const char *peak_other_name(const struct peak_part *part)
     return NULL;
 }
 
+/* Most of what is of no kind is what forwards of an evaluation keep. */
+static bool is_kept_for_nothing(const struct peak_part *part)
+{
+    const int64_t other = peak_category(part->peak, PURPOSE_OTHER).bytes;
+    for (size_t i = 0; i < part->levers.count; i++)
+        if (part->levers.levers[i].kind == LEVER_NO_GRAD)
+            return part->levers.levers[i].alive > other / 2;
+    return false;
+}
+
 /* It is known where most of it is: such a reason says more than that of its kind. */
 static bool has_place(const struct cause *cause, enum purpose kind)
 {
     if (kind == PURPOSE_OTHER)
-        return !cause->part->levers.infers && find_place(cause->holders);
+        return !cause->part->levers.infers && !is_kept_for_nothing(cause->part) &&
+               find_place(cause->holders);
     return kind == PURPOSE_WORKSPACE && cause->holders->temporary.name;
 }
 
@@ -99,6 +110,8 @@ static void put_other(const struct cause *cause, bool places, struct buf *out)
         buf_print(out, " (%s of it KV cache)", human_bytes(bytes, part->levers.cached));
     } else if (part->levers.infers) {
         buf_text(out, " (outputs and caches)");
+    } else if (is_kept_for_nothing(part)) {
+        buf_text(out, " (kept for a backward that does not come)");
     } else if (places && has_place(cause, PURPOSE_OTHER)) {
         buf_text(out, name ? " (" : " (from ");
         peak_put_holder_name(out, find_place(cause->holders));

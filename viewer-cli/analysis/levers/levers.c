@@ -155,6 +155,7 @@ static int find_all(struct levers_work *work)
         levers_leak,
         levers_no_cache,
         levers_retain_graph,
+        levers_evaluation,
         levers_held,
         levers_gradients_to_none,
         levers_bucket_view,
@@ -184,6 +185,8 @@ static int find_all(struct levers_work *work)
             err = of_lives[i](work);
     if (err >= 0 && work->out->state == LEVERS_NO_STEP)
         err = levers_inference(work);
+    if (err >= 0 && work->out->state == LEVERS_NO_STEP)
+        err = levers_evaluation(work);
     if (err >= 0)
         err = levers_requests(work);
     if (err >= 0)

@@ -102,7 +102,8 @@ int levers_requests(struct levers_work *work)
     int err = levers_cache_sites(work->seen.db, &work->cache);
     if (err < 0 || !work->cache.sites.count)
         return err;
-    err = levers_step_read_run(work->seen.db, work->seen.peak, &work->seen.step);
+    if (!work->seen.step.count)
+        err = levers_step_read_run(work->seen.db, work->seen.peak, &work->seen.step);
     if (err >= 0)
         return try_requests(work);
     levers_step_clear(&work->seen.step);

@@ -24,6 +24,7 @@ static const char *name_of(enum lever_kind kind)
         [LEVER_RETAIN_GRAPH] = "no retain_graph",
         [LEVER_FUSED_OPTIMIZER] = "fused=True",
         [LEVER_LIBRARY_WORKSPACE] = "CUBLAS_WORKSPACE_CONFIG=:0:0 (slower)",
+        [LEVER_NO_GRAD] = "torch.no_grad()",
         [LEVER_DETACH] = "detach()",
         [LEVER_CHUNKED_LOSS] = "loss in 8 chunks",
         [LEVER_HALF_BATCH] = "half the micro-batch",

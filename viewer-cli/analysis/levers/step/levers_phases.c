@@ -39,6 +39,7 @@ static bool take_phase(const struct levers_phase *told, const char *kind, struct
     struct levers_phase *phase = &out->phases[out->count++];
     *phase = *told;
     phase->kind = kind_of(phase_kind_from(kind));
+    phase->evaluates = phase_kind_from(kind) == PHASE_KIND_EVAL;
     if (phase->end == GROUP_NONE)
         phase->end = LEVERS_NEVER;
     return true;

@@ -32,6 +32,7 @@ struct levers_phase {
     int64_t step;       /* GROUP_NONE */
     int64_t begin, end; /* LEVERS_NEVER */
     enum levers_phase_kind kind;
+    bool evaluates; /* a call of a model in evaluation mode */
     char *name;
 };
 

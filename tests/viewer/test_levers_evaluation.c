@@ -1,0 +1,184 @@
+/*
+ * Levers on forwards that keep something for a backward which does not come.
+ */
+#include "test.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "db.h"
+#include "levers.h"
+#include "levers_model.h"
+#include "script.h"
+#include "script_sites.h"
+
+enum { CALL = 5000, LAYERS = 8 };
+
+/* 50 MiB of parameters, and three steps with activations of 100 each. */
+static void train_small(struct script *script)
+{
+    script_phase(script, "user", SCRIPT_OUTSIDE, 1, 99);
+    script_block(script, 10, SCRIPT_LIVES, MIB(50), BUILD);
+    for (int step = 0; step < 3; step++) {
+        script_phase(script, "forward", step, at(step, 0), at(step, 99));
+        script_phase(script, "backward", step, at(step, 100), at(step, 199));
+        script_phase(script, "optimizer", step, at(step, 200), at(step, 299));
+        script_block(script, at(step, 10), at(step, 150), MIB(100), ENCODE);
+    }
+}
+
+/* Eight layers leave 100 MiB each and the last one 10, which is the output; all go when that goes,
+ * the last layer first. */
+static void call_model(struct script *script, const char *kind, int step, int64_t begin)
+{
+    script_phase(script, kind, step, begin, begin + 99);
+    for (int i = 0; i < LAYERS; i++)
+        script_block(script, begin + 10 * i + 1, begin + 150 - i, MIB(100), ENCODE);
+    script_block(script, begin + 90, begin + 160, MIB(10), DECODE);
+}
+
+static char last_text[200];
+
+/* MiB; -1: it is not there. */
+static int64_t no_grad(const struct script *script, const char *sql, bool *estimated)
+{
+    struct db *db = script_record(script);
+    struct peak peak;
+    REQUIRE(db_exec(db, sql) == 0);
+    struct levers levers = read_levers(db, &peak);
+    const struct lever *lever = find(&levers, LEVER_NO_GRAD);
+    int64_t bytes = lever ? lever->bytes : -MIB(1);
+    if (estimated)
+        *estimated = lever && lever->estimated;
+    snprintf(last_text, sizeof last_text, "%s", lever ? lever->text : "");
+    CHECK(!lever || (!lever->changes && !lever->at_most));
+    levers_clear(&levers);
+    peak_clear(&peak);
+    db_close(db);
+    return bytes / MIB(1);
+}
+
+/* A layer's output is there until what is made of it is made: three at once. */
+TEST(an_evaluation_keeps_nothing_under_no_grad)
+{
+    struct script script = {0};
+    bool estimated;
+    train_small(&script);
+    call_model(&script, "eval", SCRIPT_OUTSIDE, CALL);
+    CHECK_INT(no_grad(&script, "", &estimated), 50 + 810 - (50 + 300));
+    CHECK(estimated);
+    CHECK(strstr(last_text, "around the evaluation") != NULL);
+}
+
+TEST(a_training_step_is_the_next_peak)
+{
+    struct script script = {0};
+    bool estimated;
+    train_small(&script);
+    call_model(&script, "eval", SCRIPT_OUTSIDE, CALL);
+    script_block(&script, at(1, 120), at(1, 130), MIB(400), OTHER);
+    CHECK_INT(no_grad(&script, "", &estimated), 50 + 810 - (50 + 500));
+    CHECK(!estimated);
+}
+
+/* As of a variable of the loop: the graph is there during the next steps, and the peak in one. */
+TEST(a_graph_that_outlives_its_evaluation)
+{
+    struct script script = {0};
+    train_small(&script);
+    call_model(&script, "eval", SCRIPT_OUTSIDE, at(0, 400));
+    for (int i = 0; i <= LAYERS; i++)
+        script.blocks[script.block_count - 1 - i].end = at(2, i ? 500 + i : 600);
+    script_block(&script, at(1, 120), at(1, 130), MIB(700), OTHER);
+    CHECK_INT(no_grad(&script, "", NULL), 800);
+}
+
+TEST(a_backward_that_comes)
+{
+    struct script script = {0};
+    train_small(&script);
+    for (int step = 3; step < 5; step++) {
+        call_model(&script, "eval", step, at(step, 0));
+        script_phase(&script, "backward", step, at(step, 100), at(step, 199));
+    }
+    CHECK_INT(no_grad(&script, "", NULL), -1);
+}
+
+TEST(under_no_grad_only_the_output_is_left)
+{
+    struct script script = {0};
+    train_small(&script);
+    call_model(&script, "eval", SCRIPT_OUTSIDE, CALL);
+    for (int i = 1; i <= LAYERS; i++)
+        script.blocks[script.block_count - 1 - i].end = CALL + 98;
+    script.blocks[script.block_count - 3].end = CALL + 300; /* a second one */
+    CHECK_INT(no_grad(&script, "", NULL), -1);
+}
+
+/* Half of the bytes, but of one module in four. */
+TEST(outputs_of_few_modules_are_no_graph)
+{
+    static const char modules[] =
+        "INSERT INTO module VALUES(1,'a','A'),(2,'b','B'),(3,'c','C'),(4,'d','D');"
+        "UPDATE allocation SET module = 1 + (seq / 10) % 4 WHERE seq % 10 = 1 AND seq > 5000;"
+        "UPDATE allocation SET module = 1 + (seq / 10) % 4 WHERE seq % 10 = 0 AND seq < 5000";
+    struct script few = {0}, all = {0};
+    for (int i = 0; i < 2; i++) {
+        struct script *script = i ? &all : &few;
+        train_small(script);
+        for (int layer = 2; layer < 5; layer++)
+            script_block(script, at(0, 10 * layer), at(0, 140), MIB(1), ENCODE);
+        call_model(script, "eval", SCRIPT_OUTSIDE, CALL);
+        for (int layer = 0; layer < LAYERS; layer++)
+            if (i == 0 && layer != 3 && layer != 7)
+                script->blocks[script->block_count - 1 - LAYERS + layer].end = CALL + 95;
+    }
+    few.blocks[few.block_count - 1].end = CALL + 95;
+    CHECK_INT(no_grad(&few, modules, NULL), -1);
+    CHECK(no_grad(&all, modules, NULL) > 0);
+}
+
+/* What the program holds is there longer than the graph before it: hidden states, logits. */
+TEST(what_the_program_holds_stays)
+{
+    struct script script = {0};
+    bool estimated;
+    train_small(&script);
+    call_model(&script, "eval", SCRIPT_OUTSIDE, CALL);
+    script.blocks[script.block_count - 2].end = CALL + 155; /* of the last layer */
+    script.blocks[script.block_count - 6].end = CALL + 154;
+    CHECK_INT(no_grad(&script, "", &estimated), 50 + 810 - (50 + 400));
+    CHECK(estimated);
+}
+
+/* The graph has the batch, too; the next one takes its place. */
+TEST(the_batch_goes_with_its_graph)
+{
+    struct script script = {0};
+    train_small(&script);
+    call_model(&script, "eval", SCRIPT_OUTSIDE, CALL);
+    script_block(&script, CALL - 1, CALL + 151, MIB(40), OTHER);
+    script_block(&script, CALL + 110, CALL + 120, MIB(500), OTHER);
+    CHECK_INT(no_grad(&script, "", NULL), 50 + 40 + 810 + 500 - (50 + 10 + 500));
+}
+
+/* Without model.eval() it is a forward of a step. */
+TEST(a_forward_that_no_backward_follows)
+{
+    struct script script = {0};
+    train_small(&script);
+    call_model(&script, "forward", 3, at(3, 0));
+    script_phase(&script, "loss", 3, at(3, 100), at(3, 199));
+    script_phase(&script, "forward", 3, at(3, 200), at(3, 299));
+    script_phase(&script, "backward", 3, at(3, 300), at(3, 399));
+    script_block(&script, at(3, 210), at(3, 350), MIB(100), ENCODE);
+    CHECK_INT(no_grad(&script, "", NULL), 50 + 810 - (50 + 300));
+    CHECK(strstr(last_text, "around forwards that no backward follows") != NULL);
+}
+
+TEST_MAIN(TEST_CASE(an_evaluation_keeps_nothing_under_no_grad),
+          TEST_CASE(a_training_step_is_the_next_peak),
+          TEST_CASE(a_graph_that_outlives_its_evaluation), TEST_CASE(a_backward_that_comes),
+          TEST_CASE(under_no_grad_only_the_output_is_left),
+          TEST_CASE(outputs_of_few_modules_are_no_graph), TEST_CASE(what_the_program_holds_stays),
+          TEST_CASE(the_batch_goes_with_its_graph), TEST_CASE(a_forward_that_no_backward_follows))
