@@ -209,6 +209,34 @@ TEST(a_model_is_computed_again_as_its_own_node_runs)
     CHECK_INT(lever_of(&script, known, LEVER_CHECKPOINT, "Model").bytes, MIB(210 - 184));
 }
 
+/* A model that makes a small transform: 100 MiB, then of those two small blocks by calls of its
+ * own, then what others take. */
+static void train_transform(struct script *script)
+{
+    for (int step = 0; step < 2; step++) {
+        int64_t forward = at(step, FORWARD), backward = at(step, BACKWARD);
+        begin(script, step);
+        script_block(script, forward + 1, backward + 60, MIB(100), ENCODE);
+        script_block(script, forward + 2, backward + 50, MIB(1), RNN);
+        script_block(script, forward + 3, backward + 40, MIB(1), DECODE);
+        script_block(script, forward + 4, backward + 5, MIB(1), ENCODE);
+        script_block(script, forward + 50, forward + 60, MIB(160), OTHER);
+        script_block(script, backward + 8, backward + 70, MIB(4), BACKWARD_40);
+    }
+}
+
+TEST(what_a_call_leaves_may_be_small)
+{
+    static const char modules[] =
+        "INSERT INTO string VALUES(51,'Model.forward'),(52,'m.py');"
+        "INSERT INTO frame VALUES(51,51,52,5);INSERT INTO site VALUES(2,1,51),(3,1,51),(7,1,51);"
+        "INSERT INTO module VALUES(1,'','Model');"
+        "UPDATE allocation SET module = 1 WHERE site IN (2, 3, 4, 7);";
+    struct script script = {0};
+    train_transform(&script); /* 313 beside what is no model's; then 50, what it leaves, and 160 */
+    CHECK_INT(lever_of(&script, modules, LEVER_CHECKPOINT, "Model").bytes, MIB(313 - 211));
+}
+
 /* ---- autocast ---- */
 
 /* The model's weight of 20 MiB has a copy of 10, which is there until autocast is left, behind the
@@ -253,5 +281,6 @@ TEST_MAIN(TEST_CASE(layers_that_are_not_computed_again_can_be),
           TEST_CASE(what_is_computed_again_is_no_lever),
           TEST_CASE(a_list_of_parts_is_gone_through_in_one_call),
           TEST_CASE(a_switch_is_for_layers_inside_of_others_too),
+          TEST_CASE(what_a_call_leaves_may_be_small),
           TEST_CASE(copies_of_weights_are_there_until_autocast_is_left),
           TEST_CASE(a_model_is_computed_again_as_its_own_node_runs))

@@ -111,6 +111,25 @@ static size_t last_living(const struct levers_step *step, size_t first, size_t l
     return out;
 }
 
+/* What backward is through with before it comes to `at`, of several calls behind it, was made of it
+ * in turn: then that is none that goes on to others, however small these are, as of a transform
+ * that a network makes for each of its clouds of points. */
+static bool goes_on_inside(const struct levers_step *step, size_t at, size_t last, int64_t seq)
+{
+    int64_t site = GROUP_NONE;
+    for (size_t i = at + 1; i <= last; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        if (block->purpose != PURPOSE_ACTIVATION || block->end <= seq ||
+            block->end >= step->blocks[at].end || block->site == step->blocks[at].site ||
+            block->site == site)
+            continue;
+        if (site != GROUP_NONE)
+            return true;
+        site = block->site;
+    }
+    return false;
+}
+
 /* Where the backward of all that was born behind the calls is over. */
 static int64_t end_of_rest(const struct levers_step *step, const struct again *again)
 {
@@ -194,7 +213,14 @@ static int spike_of(const struct levers_step *step, const struct again *again, i
 static size_t output_of(const struct levers_step *step, const struct levers_call *call)
 {
     int64_t last = step->blocks[call->last].seq, next = birth_after(step, last);
-    return last_living(step, call->first, call->last, next < call->forward->end ? next : last);
+    size_t first = call->first, out;
+    last = next < call->forward->end ? next : last;
+    out = last_living(step, first, call->last, last);
+    while (out != SIZE_MAX && goes_on_inside(step, out, call->last, last)) {
+        first = out + 1;
+        out = last_living(step, first, call->last, last);
+    }
+    return out;
 }
 
 /* The input of a call is kept until backward is through with it. Mostly it is saved anyway; where
