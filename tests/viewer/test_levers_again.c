@@ -106,6 +106,43 @@ TEST(what_is_computed_again_is_no_lever)
     CHECK_INT(lever_of(&script, PLACES, LEVER_CHECKPOINT, "Model").bytes, 0);
 }
 
+/* ---- two classes ---- */
+
+/* Two calls of a Block, with 40 MiB, then two of a Tail with 30; each leaves 10. */
+static void train_two(struct script *script)
+{
+    for (int step = 0; step < 2; step++) {
+        begin(script, step);
+        for (int i = 0; i < 4; i++) {
+            int64_t born = at(step, FORWARD) + 10 * i, node = at(step, BACKWARD) + 10 * (3 - i);
+            script_block(script, born + 1, node + 5, MIB(i < 2 ? 40 : 30), i < 2 ? ENCODE : OTHER);
+            script_block(script, born + 2, i == 3 ? node + 1 : node - 1, MIB(10),
+                         i < 2 ? ENCODE : OTHER);
+            script_block(script, node + 4, node + 8, MIB(5), BACKWARD_40);
+        }
+    }
+}
+
+TEST(two_classes_together_or_one_of_them)
+{
+    static const char places[] = PLACES
+        "INSERT INTO string VALUES(60,'Tail.forward');"
+        "INSERT INTO frame VALUES(60,60,52,20);INSERT INTO site VALUES(8,1,60),(8,2,52);"
+        "INSERT INTO module VALUES(6,'t.0','Tail'),(7,'t.1','Tail');"
+        "UPDATE allocation SET module = 4 + seq % 100 / 10 WHERE site = 8;"
+        "UPDATE allocation SET module = 7 - seq % 100 / 10 WHERE site = 4 AND seq % 100 < 20";
+    struct script script = {0};
+    train_two(&script);
+    CHECK_INT(lever_of(&script, places, LEVER_CHECKPOINT, " and each Tail").bytes, MIB(80 + 30));
+    CHECK_INT(lever_of(&script, places, LEVER_CHECKPOINT, "each Block (h[0-3]), called in m.py:5: ")
+                  .bytes,
+              MIB(80));
+    CHECK_INT(lever_of(&script, places, LEVER_CHECKPOINT,
+                       "checkpoint each Tail (t[0-1]), called in m.py:7: ")
+                  .bytes,
+              MIB(30)); /* one comes again while the blocks are there */
+}
+
 /* ---- what is one call ---- */
 
 /* A stage that takes something for each of its parts, on lines 8 and 9; parts are `modules`. */
@@ -281,6 +318,7 @@ TEST_MAIN(TEST_CASE(layers_that_are_not_computed_again_can_be),
           TEST_CASE(what_is_computed_again_is_no_lever),
           TEST_CASE(a_list_of_parts_is_gone_through_in_one_call),
           TEST_CASE(a_switch_is_for_layers_inside_of_others_too),
+          TEST_CASE(two_classes_together_or_one_of_them),
           TEST_CASE(what_a_call_leaves_may_be_small),
           TEST_CASE(copies_of_weights_are_there_until_autocast_is_left),
           TEST_CASE(a_model_is_computed_again_as_its_own_node_runs))

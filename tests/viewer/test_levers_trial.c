@@ -16,6 +16,7 @@ static struct levers_unit unit_of(const char *name, size_t count)
     char *copy = names[next++ % 4];
     strncpy(copy, name, sizeof names[0] - 1);
     calls[0].forward = calls[1].forward = &forwards[0];
+    calls[1].instance = 1;
     return (struct levers_unit){.name = copy, .calls = calls, .count = count};
 }
 
@@ -55,6 +56,9 @@ TEST(each_of_one_that_is_called_again_in_a_forward)
     struct levers_unit unit = unit_of("Block", 2);
     const struct levers_trial trial = {.units = {&unit}, .count = 1};
     CHECK_STR(text_of(&trial, false, put_brief), "checkpoint each Block");
+    calls[1].instance = 0; /* twice the same one */
+    CHECK_STR(text_of(&trial, false, put_brief), "checkpoint Block");
+    calls[1].instance = 1;
     calls[1].forward = &forwards[1]; /* once in each of two */
     CHECK_STR(text_of(&trial, false, put_brief), "checkpoint Block");
     unit.again = 1; /* more of them are checkpointed already */

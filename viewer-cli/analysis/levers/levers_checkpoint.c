@@ -332,13 +332,14 @@ static bool take_half(const struct levers_unit *unit, struct levers_unit *half)
     return half->calls != NULL;
 }
 
-/* Of the best trial, if it is one class that repeats. What transformers' switch checkpoints around
- * it has a switch of its own. */
+/* Of the best trial, if it is one class with several instances. What transformers' switch
+ * checkpoints around it has a switch of its own. */
 static int add_half(struct levers_work *work, const struct levers_trial *best)
 {
     struct levers_unit half;
     struct buf text = {0};
-    if (best->count != 1 || !levers_is_repeated(best->units[0]) || best->units[0]->sequential ||
+    if (best->count != 1 || !levers_is_repeated(best->units[0]) ||
+        levers_is_single(best->units[0]) || best->units[0]->sequential ||
         is_switched_with(&work->units, best->units[0], false))
         return 0;
     if (!take_half(best->units[0], &half))
@@ -360,18 +361,34 @@ static int add_half(struct levers_work *work, const struct levers_trial *best)
     return err;
 }
 
+/* Others beside the best one: it stands behind them, for who wants to compute less again. `trials`
+ * has room for one more. */
+static int unite(struct levers_work *work, struct levers_trial *trials, size_t *count)
+{
+    struct levers_trial best = trials[0];
+    int err = add_others(work, trials, *count, &best);
+    if (err < 0 || best.count == trials[0].count)
+        return err;
+    memmove(trials + 1, trials, (*count)++ * sizeof *trials);
+    trials[0] = best;
+    return 0;
+}
+
 static int try_units(struct levers_work *work, const struct levers_units *units)
 {
     struct levers_trial *trials = mem_alloc(units->count + 1, sizeof *trials);
     int err = trials ? 0 : ERR_NOMEM;
-    size_t count = err == 0 ? make_trials(units, trials) : 0;
+    size_t count = err == 0 ? make_trials(units, trials) : 0, shown = SHOWN;
     for (size_t i = 0; i < count && err >= 0; i++)
         err = look_at(work, &trials[i]);
     if (err >= 0 && count)
         qsort(trials, count, sizeof *trials, by_highest);
-    if (err >= 0 && count)
-        err = add_others(work, trials, count, &trials[0]);
-    for (size_t i = 0; i < count && i < SHOWN && err >= 0; i++)
+    if (err >= 0 && count) {
+        shown -= count;
+        err = unite(work, trials, &count);
+        shown += count;
+    }
+    for (size_t i = 0; i < count && i < shown && err >= 0; i++)
         err = add_trial(work, &trials[i]);
     if (err >= 0 && count)
         err = add_half(work, &trials[0]);

@@ -11,10 +11,20 @@ bool levers_is_repeated(const struct levers_unit *unit)
     return false;
 }
 
-/* "each Block": one that is called once is itself. */
+bool levers_is_single(const struct levers_unit *unit)
+{
+    for (size_t i = 0; i < unit->count; i++)
+        if (unit->calls[i].instance == SIZE_MAX ||
+            unit->calls[i].instance != unit->calls[0].instance)
+            return false;
+    return unit->count && !unit->again;
+}
+
+/* "each Block": one that is called once is itself, and so is one instance that is called twice. */
 static void put_name(const struct levers_unit *unit, struct buf *text)
 {
-    buf_print(text, "%s%s", levers_is_repeated(unit) || unit->again ? "each " : "", unit->name);
+    const bool each = (levers_is_repeated(unit) && !levers_is_single(unit)) || unit->again;
+    buf_print(text, "%s%s", each ? "each " : "", unit->name);
 }
 
 static void put_unit(const struct levers_unit *unit, struct buf *text)

@@ -20,6 +20,9 @@ struct levers_trial {
 /* It is called more than once in a forward, as a layer is. */
 bool levers_is_repeated(const struct levers_unit *unit);
 
+/* All of its calls are known to be of one instance. */
+bool levers_is_single(const struct levers_unit *unit);
+
 /* What to write, by whose the module is. `normalizes`: BatchNorm is among what is computed again.
  */
 void levers_put_trial(enum levers_loop loop, const struct levers_trial *trial, bool normalizes,
