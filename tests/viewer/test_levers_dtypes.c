@@ -17,6 +17,8 @@
     "INSERT INTO string VALUES(60,'Linear.forward');"                                              \
     "INSERT INTO frame VALUES(60,60,NULL,NULL);UPDATE site SET frame=60 WHERE site=2 AND depth=0;"
 
+static char last_text[200]; /* of the lever that was asked for last */
+
 static struct lever lever_in(const struct script *script, const char *more, enum lever_kind kind)
 {
     struct peak peak;
@@ -25,6 +27,7 @@ static struct lever lever_in(const struct script *script, const char *more, enum
     struct levers levers = read_levers(db, &peak);
     const struct lever *lever = find(&levers, kind);
     struct lever out = lever ? *lever : (struct lever){0};
+    snprintf(last_text, sizeof last_text, "%s", out.text ? out.text : "");
     out.text = out.site_text = out.next_phase = NULL;
     levers_clear(&levers);
     peak_clear(&peak);
@@ -46,6 +49,7 @@ TEST(half_of_all_is_a_bound)
     struct lever lever = lever_with(PARAMETERS GRAPHS PRODUCTS, LEVER_HALF_PRECISION);
     CHECK_INT(lever.bytes, MIB(390));
     CHECK(lever.at_most && lever.changes && !lever.estimated);
+    CHECK(strstr(last_text, "and its floating inputs: ") != NULL);
     /* The activations may be of code that casts: 150 is less than half of it. */
     CHECK_INT(lever_with(PARAMETERS GRAPHS, LEVER_HALF_PRECISION).bytes, 0);
 }
