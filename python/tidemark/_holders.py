@@ -10,7 +10,7 @@ Each tensor becomes a mark, whose value is its address and whose name is
 
 and the last one, `held by|`, says that the look is over; its value is 1 if it saw all,
 0 if there was no time for it.
-KIND is list, dict, set, deque, lru_cache, attribute, or variable; PATH what a programmer would
+KIND is list, dict, set, deque, lru_cache, attribute, variable, or optimizer, for its own state; PATH what a programmer would
 write, LINE the one of its source that puts something there (_assigned.py), without its @ where none is
 found; NODES how many operations the graph of autograd behind it has, 0 = it has none.
 """
@@ -153,6 +153,7 @@ class Search(object):
     def __init__(self, torch, library, began):
         self.began = began
         self.tensor, self.parameter = torch.Tensor, torch.nn.Parameter
+        self.optimizer = torch.optim.Optimizer
         self.library = library
         self.end, self.wall_end = own_time() + BUDGET_S, time.monotonic() + WALL_S
         self.seen = set()
@@ -170,11 +171,14 @@ class Search(object):
             return
         if item.depth >= DEPTH or isinstance(value, PLAIN):
             return
+        optimizes = isinstance(type(value), type) and self.optimizer in type(value).__mro__
         for one, more, kind in inside(item):
             if id(one) in self.seen or type(one) in PLAIN:
                 continue
             self.seen.add(id(one))
-            if item.kind in ("list", "dict", "set", "deque", "lru_cache"):
+            if optimizes and more == ".state":
+                kind = "optimizer"  # whatever list it is in
+            elif item.kind in ("list", "dict", "set", "deque", "lru_cache", "optimizer"):
                 kind = item.kind  # the outermost collection is the one that grows
             waiting.append(Item(one, item.path + more, kind, item.depth + 1, item.source))
 

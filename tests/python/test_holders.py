@@ -37,7 +37,13 @@ class Library(object):
         self.marks.append((name, int(value)))
 
 
-TORCH = types.SimpleNamespace(Tensor=Tensor, nn=types.SimpleNamespace(Parameter=Parameter))
+class Optimizer(object):
+    def __init__(self, state):
+        self.state = state
+
+
+TORCH = types.SimpleNamespace(Tensor=Tensor, nn=types.SimpleNamespace(Parameter=Parameter),
+                              optim=types.SimpleNamespace(Optimizer=Optimizer))
 
 
 def look(**names):
@@ -55,6 +61,14 @@ class Look(unittest.TestCase):
         marks = look(kept=[Tensor(16), Tensor(32)], total=Tensor(64), weight=Parameter(128))
         self.assertEqual(marks, [("held by|variable|held.total|0", 64), ("held by|list|held.kept|0", 16),
                                  ("held by|list|held.kept|0", 32), ("held by|", 1)])
+
+    def test_state_of_optimizers_is_their_own(self):
+        state = {1: {"exp_avg": Tensor(16)}}
+        marks = look(opt=Optimizer(state), all=[Optimizer({2: {"exp_avg": Tensor(32)}})],
+                     kept={"state": {"a": Tensor(64)}})
+        self.assertEqual(sorted(mark for mark, _ in marks[:-1]),
+                         ["held by|dict|held.kept|0", "held by|optimizer|held.all|0",
+                          "held by|optimizer|held.opt.state|0"])
 
     def test_time_of_others_is_not_its_own(self):
         wall = iter(range(10000))

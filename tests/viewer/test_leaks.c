@@ -227,6 +227,12 @@ TEST(advice_fits_the_device_and_the_size)
     CHECK_STR(advice_of(text, HOLDER_GRAPH, 99, 4096, PURPOSE_HELD, true),
               "`kept = kept.detach()` before a step's forward, where gradients then end; "
               "torch.no_grad() where no backward follows");
+    CHECK_STR(advice_of(text, HOLDER_OPTIMIZER, 0, 4096, PURPOSE_OPTIMIZER_STATE, false), "");
+    CHECK_STR(advice_of(text, HOLDER_OPTIMIZER, 0, 4096, PURPOSE_OTHER, true), "");
+    const struct leak_holder state = {1, 10, 0, 4096, HOLDER_DICT, 0, "opt.state", "", 0};
+    CHECK_STR(holder_advice(text, &state, PURPOSE_OPTIMIZER_STATE, false), "");
+    CHECK_STR(holder_text(text, &state, PURPOSE_OPTIMIZER_STATE, HOLDER_LOOK_ALL),
+              "the optimizer's own state, opt.state");
     struct leak_holder graph = {1, 10, 9, 4096, HOLDER_GRAPH, HOLDER_LIST, "kept", "", 0};
     CHECK_STR(holder_advice(text, &graph, PURPOSE_HELD, true),
               "put value.detach() into kept; torch.no_grad() where no backward follows");

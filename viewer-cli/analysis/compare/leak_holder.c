@@ -10,7 +10,8 @@
 #include "search.h"
 
 static const char *const kinds[] = {
-    "unknown", "variable", "attribute", "list", "dict", "set", "deque", "lru_cache", "graph",
+    "unknown", "variable", "attribute", "list",      "dict",
+    "set",     "deque",    "lru_cache", "optimizer", "graph",
 };
 
 const char *holder_kind_text(enum holder_kind kind)
@@ -214,9 +215,25 @@ static bool is_cache(const struct leak_holder *holder)
 }
 
 static const char *const nouns[] = {
-    "",       "a variable", "an attribute", "a list",
-    "a dict", "a set",      "a deque",      "a functools.lru_cache of",
+    "",
+    "a variable",
+    "an attribute",
+    "a list",
+    "a dict",
+    "a set",
+    "a deque",
+    "a functools.lru_cache of",
+    "the optimizer's own state,",
 };
+
+/* Recordings of earlier versions call it a dict. */
+static bool is_optimizers(const struct leak_holder *holder, enum purpose purpose)
+{
+    const char *end = strrchr(holder->path, '.');
+    return holder->kind == HOLDER_OPTIMIZER ||
+           (purpose == PURPOSE_OPTIMIZER_STATE && holder->kind == HOLDER_DICT && end &&
+            strcmp(end, ".state") == 0);
+}
 
 const char *holder_line(char text[HOLDER_LINE + 4], const struct leak_holder *holder)
 {
@@ -227,7 +244,7 @@ const char *holder_line(char text[HOLDER_LINE + 4], const struct leak_holder *ho
 const char *holder_text(char text[HOLDER_TEXT], const struct leak_holder *holder,
                         enum purpose purpose, enum holder_look looked)
 {
-    bool input = purpose == PURPOSE_INPUT;
+    bool input = purpose == PURPOSE_INPUT, own = is_optimizers(holder, purpose);
     char line[HOLDER_LINE + 4];
     holder_line(line, holder);
     if (holder->kind == HOLDER_GRAPH && holder->around)
@@ -245,8 +262,9 @@ const char *holder_text(char text[HOLDER_TEXT], const struct leak_holder *holder
     else if (holder->kind == HOLDER_UNKNOWN)
         snprintf(text, HOLDER_TEXT, "holder not known: not looked for at the end of the program");
     else
-        snprintf(text, HOLDER_TEXT, "%s%s %s%s%s", nouns[holder->kind], input ? " of inputs," : "",
-                 holder->path, line, is_cache(holder) && !input ? ", a cache" : "");
+        snprintf(text, HOLDER_TEXT, "%s%s %s%s%s", nouns[own ? HOLDER_OPTIMIZER : holder->kind],
+                 input ? " of inputs," : "", holder->path, line,
+                 is_cache(holder) && !input ? ", a cache" : "");
     return text;
 }
 
@@ -309,6 +327,8 @@ const char *holder_advice(char text[HOLDER_ADVICE], const struct leak_holder *ho
     text[0] = '\0';
     if (holder->kind == HOLDER_GRAPH)
         advise_graph(text, holder, on_host);
+    else if (is_optimizers(holder, purpose)) /* it needs all of it */
+        text[0] = '\0';
     else if (holder->kind == HOLDER_LRU_CACHE)
         snprintf(text, HOLDER_ADVICE, "functools.lru_cache(maxsize=N), or %s.cache_clear()", path);
     else if (holder->kind >= HOLDER_LIST)

@@ -29,7 +29,8 @@ enum holder_kind {
     HOLDER_SET,
     HOLDER_DEQUE,
     HOLDER_LRU_CACHE,
-    HOLDER_GRAPH, /* of autograd, of that variable */
+    HOLDER_OPTIMIZER, /* its own state */
+    HOLDER_GRAPH,     /* of autograd, of that variable */
 };
 
 enum holder_born { HOLDER_BORN_UNKNOWN, HOLDER_BORN_IN, HOLDER_BORN_BETWEEN }; /* steps */

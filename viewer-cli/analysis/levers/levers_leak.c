@@ -117,7 +117,8 @@ static bool add_holder(struct holders *holders, const struct leak_site *site)
     size_t at = 1;
     while (at < holders->count && !same(&holders->held[at].holder, &site->holder))
         at++;
-    if (site->holder.kind == HOLDER_UNKNOWN || at == HOLDERS_MOST)
+    if (site->holder.kind == HOLDER_UNKNOWN || site->holder.kind == HOLDER_OPTIMIZER ||
+        at == HOLDERS_MOST)
         return true;
     if (at == holders->count)
         holders->held[holders->count++] = (struct held){site->holder, site->purpose};
