@@ -261,16 +261,19 @@ void check_say_verdict(const struct check_run *run)
 {
     struct emit *emit = &run->report->emit;
     size_t failed = 0, unknown = 0;
+    char more[40] = "";
     for (size_t i = 0; i < run->count; i++) {
-        failed += is_failure(run, &run->rows[i].finding);
+        failed += run->rows[i].finding.result == CHECK_FAILED;
         unknown += run->rows[i].finding.result == CHECK_UNKNOWN;
     }
     const char *plural = run->count == 1 ? "" : "s";
+    if (unknown)
+        snprintf(more, sizeof more, ", %zu not known", unknown);
     if (failed)
-        emit_note(emit, "%zu of %zu check%s failed", failed, run->count, plural);
+        emit_note(emit, "%zu of %zu check%s failed%s", failed, run->count, plural, more);
     else if (unknown)
-        emit_note(emit, "%zu of %zu check%s passed, %zu not known", run->count - unknown,
-                  run->count, plural, unknown);
+        emit_note(emit, "%zu of %zu check%s passed%s", run->count - unknown, run->count, plural,
+                  more);
     else
         emit_note(emit, "%zu check%s passed", run->count, plural);
     if (unknown && !run->options->limits.allow_unknown)

@@ -148,6 +148,39 @@ static int add_bytes(struct check_run *run, const struct report_scope *scope, co
     return row ? measure(run, row, function) : ERR_NOMEM;
 }
 
+/* Of the host's memory nobody knows what was reserved: a limit on that is of the GPUs, where there
+ * is one and no --device asks for the host. */
+static bool is_of_gpus(const struct check_run *run, const struct check_row *row)
+{
+    const struct report *report = run->report;
+    if (!row->scope || row->finding.known || run->options->common.device ||
+        !report_is_host(row->scope))
+        return false;
+    for (size_t i = 0; i < report->scope_count; i++)
+        if (!report_is_host(&report->scopes[i]))
+            return true;
+    return false;
+}
+
+/* The newest row, where it says nothing of this device. */
+static void drop_if_of_gpus(struct check_run *run)
+{
+    struct check_row *row = &run->rows[run->count - 1];
+    if (!is_of_gpus(run, row))
+        return;
+    check_clear(&row->finding);
+    run->count--;
+}
+
+static int add_reserved(struct check_run *run, const struct report_scope *scope)
+{
+    int64_t limit = run->options->limits.max_reserved;
+    int err = add_bytes(run, scope, "max-reserved", limit, check_reserved);
+    if (err == 0 && limit != CHECK_NONE)
+        drop_if_of_gpus(run);
+    return err;
+}
+
 static int add_fragmentation(struct check_run *run, const struct report_scope *scope)
 {
     if (!run->options->limits.fragmentation)
@@ -158,7 +191,10 @@ static int add_fragmentation(struct check_run *run, const struct report_scope *s
         return ERR_NOMEM;
     row->finding.unit = CHECK_RATIO;
     row->finding.limit_ratio = run->options->limits.max_fragmentation;
-    return measure(run, row, check_fragmentation);
+    int err = measure(run, row, check_fragmentation);
+    if (err == 0)
+        drop_if_of_gpus(run);
+    return err;
 }
 
 static int what_is_missing(const struct check_scope *scope, const char **why)
@@ -213,7 +249,7 @@ static int check_scope(struct check_run *run, const struct report_scope *scope)
     const struct check_limits *limits = &run->options->limits;
     int err = add_bytes(run, scope, "max-peak", limits->max_peak, check_peak);
     if (err == 0)
-        err = add_bytes(run, scope, "max-reserved", limits->max_reserved, check_reserved);
+        err = add_reserved(run, scope);
     if (err == 0)
         err = add_fragmentation(run, scope);
     if (err == 0)
@@ -391,7 +427,9 @@ const struct command command_check = {
         "--max-growth looks at two things: what call sites leave behind in half of the steps or "
         "more (as 'tidemark leaks' says), and the slope of a straight line through the peaks of "
         "the steps. Neither counts the first step. --max-reserved is the highest since the process "
-        "began. --baseline compares the peaks of the processes and devices that belong together, "
+        "began; it and --max-fragmentation hold for the host only where no GPU is there, or with "
+        "--device cpu. --baseline compares the peaks of the processes and devices that belong "
+        "together, "
         "as 'tidemark diff' does.\n"
         "\n"
         "Where the recording does not have a number, the answer is 'not known' and the check "
