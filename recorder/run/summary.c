@@ -103,12 +103,13 @@ static void add_events(const struct summary *summary, struct buf *out)
     buf_text(out, "\n");
 }
 
-/* Nobody who could have lost something took part. */
+/* Nothing came, and there is a reason for that other than a loss. */
 static bool is_nothing(const struct summary *summary)
 {
+    const struct state_totals *totals = &summary->totals;
     return (is_set(&summary->unloaded) || is_set(&summary->silent) || is_set(&summary->strayed)) &&
-           summary->totals.events == 0 && summary->missing == 0 && !is_set(&summary->stopped) &&
-           !is_set(&summary->removed);
+           totals->events == 0 && totals->lost == 0 && totals->torn == 0 && summary->missing == 0 &&
+           !summary->may_miss && !is_set(&summary->stopped) && !is_set(&summary->removed);
 }
 
 static void add_nothing(const struct summary *summary, struct buf *out)
@@ -264,6 +265,8 @@ void summary_text(const struct summary *summary, struct buf *out)
     add_events(summary, out);
     if (is_nothing(summary)) {
         add_nothing(summary, out);
+        if (!is_set(&summary->unloaded) && !is_set(&summary->silent)) /* others took part */
+            add_why_nothing(summary, out);
     } else {
         add_lost(summary, out);
         add_peak(summary, out);

@@ -76,9 +76,20 @@ TEST(nothing_was_recorded)
                  i < 2 ? shown : "");
         buf_print(&want, "tidemark: %s%s\n", before[i], shown);
         summary_text(&summary, &text);
-        check_lines(buf_string(&text), 3);
+        check_lines(buf_string(&text), i < 2 ? 3 : 4);
         CHECK(strstr(buf_string(&text), buf_string(&want)));
         CHECK(!strstr(buf_string(&text), "nothing was lost"));
+        CHECK_INT(strstr(buf_string(&text), "what ran uses neither") != NULL, i == 2);
+        buf_clear(&text);
+        summary.totals.lost = 2; /* and none stored */
+        summary_text(&summary, &text);
+        CHECK(strstr(buf_string(&text), "2 events were lost"));
+        summary.totals.lost = 0;
+        summary.may_miss = true;
+        buf_clear(&text);
+        summary_text(&summary, &text);
+        CHECK(strstr(buf_string(&text), "processes may be missing"));
+        summary.may_miss = false;
         buf_clear(&text);
         summary.totals.events = 1; /* of a process that it started */
         summary_text(&summary, &text);
