@@ -20,6 +20,7 @@ class Dtypes(object):
     def clear(self):
         """A forked child is a process of its own."""
         self.left = GRAPHS
+        self.looked = False  # what autocast would do to one is asked once
         self.found = {}  # keys, to their values
 
     def add(self, key, values):
@@ -46,7 +47,8 @@ class Dtypes(object):
         self.add("attention", attention)
         for key, value in _graph.of_loss(nodes):
             self.add(key, {value})
-        if [name_of(one) for one in dtypes] == ["float32"] and not self.found.get("autocast"):
+        if [name_of(one) for one in dtypes] == ["float32"] and not self.looked:
+            self.looked = True
             self.add("autocast", _precision.letters_of(nodes))
 
 

@@ -10,6 +10,7 @@ from tidemark import _graph
 
 NODES = 20000
 SIZES, LEAST = 12, 4096  # groups that are sent, numbers that each output has at least
+LETTERS = 1000  # of a group; one with more is not sent, nor one of which nothing is known
 
 PRODUCTS = {"Mm": "m", "Addmm": "m", "Bmm": "b", "Baddbmm": "b", "Addbmm": "b", "Convolution": "c",
             "ScaledDotProductEfficientAttention": "b", "ScaledDotProductFlashAttention": "b",
@@ -86,4 +87,5 @@ def letters_of(roots):
         if numbers >= LEAST and kind not in VIEWS and kind != _graph.PARAMETER:
             groups.setdefault(numbers, []).append(letter)
     largest = sorted(groups.items(), key=lambda one: -one[0] * len(one[1]))[:SIZES]
-    return {"%d %s" % (numbers, "".join(made)) for numbers, made in largest}
+    return {"%d %s" % (numbers, "".join(made)) for numbers, made in largest
+            if len(made) <= LETTERS and set(made) != {"o"}}

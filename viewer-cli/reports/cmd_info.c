@@ -324,6 +324,7 @@ static const struct plain plains[] = {
      "WITH " DEVICE_PLACES_OF_ALL " SELECT s.process, t.device, s.key, s.value"
      " FROM setting s LEFT JOIN device_text t ON t.id = s.device"
      " LEFT JOIN device_places p ON p.device = s.device"
+     " WHERE s.key <> 'autocast'" /* letters of operations, for the levers alone */
      " ORDER BY s.process, p.place, s.key, s.rowid",
      COLUMNS(setting_columns), true, NULL},
     {"rows", "Rows", NULL, NULL, rows_sql, COLUMNS(row_columns), false, NULL},
