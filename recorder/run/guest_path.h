@@ -8,8 +8,8 @@
 
 /* The absolute path of the guest library: what the variable TIDEMARK_GUEST names, else the file
  * that belongs to this very program (see guest_path_beside). ERR_NOTFOUND if there is no file,
- * ERR_DENIED if it may not be read, ERR_LIMIT if `out` is too small. `out` is "" after an error, but
- * after ERR_DENIED. */
+ * ERR_DENIED if it may not be read, ERR_LIMIT if `out` is too small. `out` is "" after an error,
+ * but after ERR_DENIED. */
 int guest_path_find(char *out, size_t size);
 
 /* The guest library of the program `exe`, an absolute path: ../lib/tidemark/libtidemark.so from its

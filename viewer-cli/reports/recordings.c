@@ -314,7 +314,8 @@ static void put_next(struct emit *emit, const struct recordings *all)
     const struct recording *before = newest ? next_useful(all, &at, newest) : NULL;
     emit_heading(emit, "Next");
     if (oom)
-        emit_line(emit, "tidemark %s   out of memory: what filled it, changes that lower the peak", oom->name);
+        emit_line(emit, "tidemark %s   out of memory: what filled it, changes that lower the peak",
+                  oom->name);
     if (grows)
         emit_line(emit, "tidemark leaks %s   what grows by %s per step", grows->name,
                   human_bytes(bytes, grows->grows));

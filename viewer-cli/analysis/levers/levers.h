@@ -112,8 +112,8 @@ struct levers {
     int64_t frozen;          /* bytes of parameters that have no gradient, where others have */
     int64_t simulated;       /* reserved by replay with a policy that was not the recorded one;
                                 0 = its addresses came out as recorded, or there was none */
-    bool infers;    /* the peak is in a forward of a program that does not train, */
-    int64_t cached; /* and so much of it is keys and values, in a cache of transformers */
+    bool infers;             /* the peak is in a forward of a program that does not train, */
+    int64_t cached;          /* and so much of it is keys and values, in a cache of transformers */
     bool unsettled; /* a replay did not come out as recorded: nothing is said of reserved */
     struct lever *levers;
     size_t count, cap;
