@@ -16,6 +16,7 @@ LARGEST = 1 << 17  # bytes of a source: some 0.1 s
 FILES = 24
 BUDGET_S = 0.1
 ADDING = ("append", "appendleft", "add", "extend", "insert", "setdefault", "update", "put")
+TAKING = ("pop", "popleft", "clear")
 LOOPS = (ast.For, ast.While, ast.AsyncFor)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 GLOBAL, LOCAL, ATTRIBUTE = "global", "local", "attribute"
@@ -55,11 +56,28 @@ def changes(node):
             yield inner(node.func.value), ADDS
 
 
+def name_of(node):
+    node = inner(node)
+    return getattr(node, "attr", None) or getattr(node, "id", None)
+
+
+def shortened(node):
+    """Names of what a node takes elements from: `del x[...]`, `x.pop()`, `x = x[-8:]`."""
+    if isinstance(node, ast.Delete):
+        return [name_of(one) for one in node.targets if isinstance(one, ast.Subscript)]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return [name_of(node.func.value)] if node.func.attr in TAKING else []
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript):
+        cut = isinstance(node.value.slice, ast.Slice)
+        return [name_of(one) for one in targets(node) if cut and name_of(one) == name_of(node.value)]
+    return []
+
+
 class Index(object):
     """Of one tree."""
 
     def __init__(self, tree):
-        self.best = {}
+        self.best, self.shorter = {}, set()
         self.walk(tree)
 
     def enter(self, sort, name, rank, line):
@@ -80,6 +98,7 @@ class Index(object):
     def see(self, node, loops, declared):
         if isinstance(node, FUNCTIONS[:2]):  # an lru_cache
             self.enter(LOCAL if declared is not None else GLOBAL, node.name, ASSIGNS, node.lineno)
+        self.shorter.update(shortened(node))
         for target, rank in changes(node):
             rank += IN_LOOP if loops or isinstance(node, LOOPS) else 0
             if isinstance(target, ast.Attribute):
@@ -150,6 +169,13 @@ class Sources(object):
             if line:
                 return "%s:%d" % (os.path.basename(one).replace("|", "_")[-40:], line)
         return ""
+
+    def shortens(self, file, path):
+        """Whether some line takes elements from what is called so."""
+        name = path.rsplit(".", 1)[-1]
+        files = [file] + (self.files if "." in path else [])
+        indices = [self.index(one) for one in files if one]
+        return any(index is not None and name in index.shorter for index in indices)
 
     def where(self, file, path, local=False):
         """`train.py:41`, or nothing. `local`: of a function that still runs."""

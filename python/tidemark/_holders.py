@@ -10,7 +10,7 @@ Each tensor becomes a mark, whose value is its address and whose name is
 
 and the last one, `held by|`, says that the look is over; its value is 1 if it saw all,
 0 if there was no time for it.
-KIND is list, dict, set, deque, lru_cache, attribute, variable, or optimizer, for its own state; PATH what a programmer would
+KIND is list, trimmed (a list that the source also shortens), bounded (a deque with maxlen), dict, set, deque, lru_cache, attribute, variable, or optimizer, for its own state; PATH what a programmer would
 write, LINE the one of its source that puts something there (_assigned.py), without its @ where none is
 found; NODES how many operations the graph of autograd behind it has, 0 = it has none.
 """
@@ -98,7 +98,9 @@ def inside(item):
     if isinstance(value, dict):
         return [(v, "[%.40r]" % (k,) if type(k) in (str, int) else "[...]", "dict")
                 for k, v in list(dict.items(value))]
-    for base, name in ((list, "list"), (deque, "deque"), (set, "set"), (tuple, None)):
+    length = deque.maxlen.__get__(value) if isinstance(value, deque) else None
+    queue = "deque" if length is None else "bounded"
+    for base, name in ((list, "list"), (deque, queue), (set, "set"), (tuple, None)):
         if isinstance(value, base):
             return [(one, "[]", name or item.kind) for one in list(base.__iter__(value))]
     if kind.__name__ == "_lru_cache_wrapper":
@@ -178,7 +180,7 @@ class Search(object):
             self.seen.add(id(one))
             if optimizes and more == ".state":
                 kind = "optimizer"  # whatever list it is in
-            elif item.kind in ("list", "dict", "set", "deque", "lru_cache", "optimizer"):
+            elif item.kind in ("list", "dict", "set", "deque", "bounded", "lru_cache", "optimizer"):
                 kind = item.kind  # the outermost collection is the one that grows
             waiting.append(Item(one, item.path + more, kind, item.depth + 1, item.source))
 
@@ -190,7 +192,8 @@ class Search(object):
         sources = Sources([file_of(module) for _, module in programs_modules()], self.began)
         for item, path, nodes, address in marks:  # lines have a time of their own, behind all graphs
             line = sources.where(item.source[0], path, item.source[1])
-            name = "held by|%s%s|%s|%d" % (item.kind, "@" + line if line else "", path, nodes)
+            cut = item.kind == "list" and sources.shortens(item.source[0], path)
+            name = "held by|%s%s|%s|%d" % ("trimmed" if cut else item.kind, "@" + line if line else "", path, nodes)
             self.library.held(self.library.name(name), address)
         self.library.held(self.library.name("held by|"), not waiting)
 

@@ -19,6 +19,19 @@ def line(name, source, sorts=ANY):
     return Index(ast.parse(textwrap.dedent(source))).line(sorts, name)
 
 
+class TestShortened(unittest.TestCase):
+    def test_what_takes_elements_away(self):
+        names = Index(ast.parse(textwrap.dedent("""\
+            self.queue = self.queue[-8:]
+            del old[0], gone
+            first.pop(0); model.last.popleft(); all.clear()
+            part = whole[1:]
+            one = one[0]
+            kept.append(1)
+            """))).shorter
+        self.assertEqual(names, {"queue", "old", "first", "last", "all"})
+
+
 class TestLines(unittest.TestCase):
     def test_a_sum_stands_before_its_first_value(self):
         self.assertEqual(line("total", """\

@@ -1,5 +1,6 @@
 """The look at what a program holds as it ends: on a machine that is busy, and of a program that is large."""
 import types
+from collections import deque
 import unittest
 from unittest import mock
 
@@ -69,6 +70,11 @@ class Look(unittest.TestCase):
         self.assertEqual(sorted(mark for mark, _ in marks[:-1]),
                          ["held by|dict|held.kept|0", "held by|optimizer|held.all|0",
                           "held by|optimizer|held.opt.state|0"])
+
+    def test_a_deque_with_a_bound(self):
+        marks = look(queue=deque([Tensor(16)], maxlen=8), kept=deque([Tensor(32)]))
+        self.assertEqual(sorted(mark for mark, _ in marks[:-1]),
+                         ["held by|bounded|held.queue|0", "held by|deque|held.kept|0"])
 
     def test_time_of_others_is_not_its_own(self):
         wall = iter(range(10000))

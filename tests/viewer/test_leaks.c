@@ -171,6 +171,32 @@ TEST(who_holds_what_is_left)
     db_close(db);
 }
 
+/* Nine steps are too few to know of a list that is cut, and no length of time of a deque. */
+TEST(what_has_a_bound_is_no_sure_leak)
+{
+    static const char *const kinds[] = {"list", "trimmed", "bounded"};
+    static const char *const texts[] = {
+        "a list kept", "a list kept, which the program also shortens", "a deque with maxlen, kept"};
+    for (int i = 0; i < 3; i++) {
+        struct db *db = recording("leaks");
+        struct leaks leaks;
+        char text[HOLDER_ADVICE], sql[256];
+        snprintf(sql, sizeof sql,
+                 "INSERT INTO mark SELECT 5000 + seq, 1, 1, 0, 'held by|%s|kept|0', address, NULL"
+                 " FROM allocation WHERE site = 1",
+                 kinds[i]);
+        REQUIRE(db_exec(db, sql) == 0);
+        REQUIRE(leaks_read(db, 1, 1, &usual, &leaks) == 0);
+        CHECK(leaks_is_valid(&leaks));
+        const struct leak_site *site = site_of(&leaks, 1);
+        CHECK_INT(site->sure, i ? LEAK_PERHAPS : LEAK_SURE);
+        CHECK_STR(holder_text(text, &site->holder, site->purpose, HOLDER_LOOK_ALL), texts[i]);
+        CHECK_INT(*holder_advice(text, &site->holder, site->purpose, false) != 0, i == 0);
+        leaks_clear(&leaks);
+        db_close(db);
+    }
+}
+
 static bool graph_of(struct leak_holder *holders, size_t count, struct leak_holder *out)
 {
     const struct leak_holders all = {.looked = HOLDER_LOOK_ALL, .holders = holders, .count = count};
@@ -346,6 +372,7 @@ TEST(as_a_scan_of_all_blocks_says)
 
 TEST_MAIN(TEST_CASE(what_every_step_leaves), TEST_CASE(what_an_evaluation_between_steps_leaves),
           TEST_CASE(a_graph_is_of_where_its_blocks_were_made), TEST_CASE(who_holds_what_is_left),
+          TEST_CASE(what_has_a_bound_is_no_sure_leak),
           TEST_CASE(a_list_holds_the_graphs_of_its_elements),
           TEST_CASE(a_state_holds_the_graph_that_the_loss_has),
           TEST_CASE(advice_fits_the_device_and_the_size), TEST_CASE(which_steps_count),

@@ -10,8 +10,8 @@
 #include "search.h"
 
 static const char *const kinds[] = {
-    "unknown", "variable", "attribute", "list",      "dict",
-    "set",     "deque",    "lru_cache", "optimizer", "graph",
+    "unknown", "variable",  "attribute", "list",    "dict",      "set",
+    "deque",   "lru_cache", "bounded",   "trimmed", "optimizer", "graph",
 };
 
 const char *holder_kind_text(enum holder_kind kind)
@@ -223,6 +223,8 @@ static const char *const nouns[] = {
     "a set",
     "a deque",
     "a functools.lru_cache of",
+    "a deque with maxlen,",
+    "a list",
     "the optimizer's own state,",
 };
 
@@ -239,6 +241,13 @@ const char *holder_line(char text[HOLDER_LINE + 4], const struct leak_holder *ho
 {
     snprintf(text, HOLDER_LINE + 4, *holder->line ? " (%s)" : "%s", holder->line);
     return text;
+}
+
+static const char *what_else(const struct leak_holder *holder, bool input)
+{
+    if (holder->kind == HOLDER_TRIMMED)
+        return ", which the program also shortens";
+    return is_cache(holder) && !input ? ", a cache" : "";
 }
 
 const char *holder_text(char text[HOLDER_TEXT], const struct leak_holder *holder,
@@ -263,8 +272,7 @@ const char *holder_text(char text[HOLDER_TEXT], const struct leak_holder *holder
         snprintf(text, HOLDER_TEXT, "holder not known: not looked for at the end of the program");
     else
         snprintf(text, HOLDER_TEXT, "%s%s %s%s%s", nouns[own ? HOLDER_OPTIMIZER : holder->kind],
-                 input ? " of inputs," : "", holder->path, line,
-                 is_cache(holder) && !input ? ", a cache" : "");
+                 input ? " of inputs," : "", holder->path, line, what_else(holder, input));
     return text;
 }
 
@@ -327,7 +335,8 @@ const char *holder_advice(char text[HOLDER_ADVICE], const struct leak_holder *ho
     text[0] = '\0';
     if (holder->kind == HOLDER_GRAPH)
         advise_graph(text, holder, on_host);
-    else if (is_optimizers(holder, purpose)) /* it needs all of it */
+    else if (is_optimizers(holder, purpose) || holder->kind == HOLDER_BOUNDED ||
+             holder->kind == HOLDER_TRIMMED) /* it needs all of it, or has a bound */
         text[0] = '\0';
     else if (holder->kind == HOLDER_LRU_CACHE)
         snprintf(text, HOLDER_ADVICE, "functools.lru_cache(maxsize=N), or %s.cache_clear()", path);

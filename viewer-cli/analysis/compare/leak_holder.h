@@ -29,6 +29,8 @@ enum holder_kind {
     HOLDER_SET,
     HOLDER_DEQUE,
     HOLDER_LRU_CACHE,
+    HOLDER_BOUNDED,   /* a deque with maxlen */
+    HOLDER_TRIMMED,   /* a list that the program also shortens */
     HOLDER_OPTIMIZER, /* its own state */
     HOLDER_GRAPH,     /* of autograd, of that variable */
 };

@@ -262,6 +262,13 @@ static enum leak_sure how_sure(const struct leak_site *site)
     return site->steps >= 3 && share >= 0.5 ? LEAK_LIKELY : LEAK_PERHAPS;
 }
 
+/* What is full loses an element for each new one; a list that is cut has to be seen for a while. */
+static enum leak_sure sure_of_bounded(const struct leak_site *site)
+{
+    bool may_be_full = site->holder.kind == HOLDER_TRIMMED && site->chances < LEAK_A_WHILE;
+    return site->holder.kind == HOLDER_BOUNDED || may_be_full ? LEAK_PERHAPS : site->sure;
+}
+
 const char *leak_sure_text(enum leak_sure sure)
 {
     static const char *const texts[] = {"sure", "likely", "perhaps"};
@@ -340,6 +347,7 @@ int leaks_read(struct db *db, int64_t process, int64_t device, const struct leak
         out->slope += out->sites[i].slope;
         out->sites[i].sure = how_sure(&out->sites[i]);
         find_graph(out, &out->sites[i]);
+        out->sites[i].sure = sure_of_bounded(&out->sites[i]);
     }
     if (out->count)
         qsort(out->sites, out->count, sizeof *out->sites, by_weight);

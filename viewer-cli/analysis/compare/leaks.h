@@ -74,6 +74,8 @@ struct leaks {
 
 /* What counts unless other numbers are asked for. */
 enum { LEAK_KEEP = 2, LEAK_WARM_UP = 1 };
+/* Steps in which a list that is cut shows whether it grows. */
+enum { LEAK_A_WHILE = 20 };
 
 struct leak_options {
     int64_t first_step, last_step; /* only births of these; INT64_MIN, INT64_MAX = all */
