@@ -125,6 +125,12 @@ TEST(growth)
     finding = limit(MIB(100));
     judge(check_slope, &scope, &finding, CHECK_UNKNOWN);
     check_clear(&finding);
+    REQUIRE(db_exec(db, "UPDATE allocation SET site = 4, size = 8388608 WHERE site IS NULL") == 0);
+    scope = all_of(db);
+    finding = limit(MIB(100));
+    judge(check_left, &scope, &finding, CHECK_PASSED);
+    CHECK_STR(finding.site, "step (leak.py:40)"); /* likely, and most of it */
+    check_clear(&finding);
     db_close(db);
 }
 

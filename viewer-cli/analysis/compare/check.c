@@ -177,25 +177,30 @@ enum { FEWEST_STEPS = 3 }; /* a line through two points says nothing */
 
 int check_left(const struct check_scope *scope, struct check_finding *out)
 {
-    const struct leak_options options = {scope->first_step, scope->last_step, 2, 1, 1};
+    const struct leak_options options = {scope->first_step, scope->last_step, 2, 1, 0};
     struct leaks leaks;
     double slope = 0;
+    const struct leak_site *most = NULL;
     out->growth = true;
     out->step = GROUP_NONE;
     int err = leaks_read(scope->db, scope->process, scope->device, &options, &leaks);
+    for (size_t i = 0; i < leaks.count && err == 0; i++) {
+        const struct leak_site *site = &leaks.sites[i];
+        if (site->sure == LEAK_PERHAPS)
+            continue;
+        slope += site->slope;
+        most = most && most->slope >= site->slope ? most : site;
+    }
     if (err == 0 && leaks.window < FEWEST_STEPS) {
         unknown(out, "too few complete steps");
+        most = NULL;
     } else if (err == 0) {
-        for (size_t i = 0; i < leaks.count; i++)
-            slope += leaks.sites[i].sure == LEAK_PERHAPS ? 0 : leaks.sites[i].slope;
         found(out, (int64_t)ceil(slope));
         snprintf(out->note, sizeof out->note, "left by steps %" PRId64 " to %" PRId64,
                  leaks.first_step, leaks.last_step);
     }
-    if (err == 0 && slope > 0) { /* the surest come first */
-        out->site = leaks.sites[0].shown;
-        leaks.sites[0].shown = NULL;
-    }
+    if (err == 0 && most)
+        err = site_shown(scope->db, most->site, &out->site);
     leaks_clear(&leaks);
     return err;
 }
