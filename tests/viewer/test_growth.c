@@ -217,6 +217,20 @@ TEST(the_input_is_larger)
     CHECK_STR(why_larger_text(text, &why), "");
 }
 
+TEST(a_ratio_of_nearly_one_is_no_figure)
+{
+    struct why_group groups[] = {group(PURPOSE_ACTIVATION, 100000, 100256, 4)};
+    struct why why = {
+        .groups = groups, .group_count = 1, .before_bytes = 100000, .after_bytes = 100256};
+    char text[WHY_LARGER_TEXT];
+    why.before.step = 2;
+    why.after.step = 3;
+    CHECK_STR(why_larger_text(text, &why), "same blocks, larger: +256 B");
+    groups[0].after_bytes = why.after_bytes = 110000;
+    CHECK_STR(why_larger_text(text, &why), "same blocks, larger: +9.8 KiB; these blocks of step 3 "
+                                           "are 1.1 times those of step 2");
+}
+
 TEST(blocks_without_a_call_site_are_not_the_same_blocks)
 {
     struct why_group groups[] = {group(PURPOSE_OTHER, 400, 1200, 4)};
@@ -237,4 +251,4 @@ TEST_MAIN(TEST_CASE(a_leak_in_every_step), TEST_CASE(a_leak_in_every_second_step
           TEST_CASE(calls_are_compared_with_those_of_their_sequence),
           TEST_CASE(too_few_steps_say_nothing),
           TEST_CASE(blocks_without_a_call_site_are_not_the_same_blocks),
-          TEST_CASE(the_input_is_larger))
+          TEST_CASE(the_input_is_larger), TEST_CASE(a_ratio_of_nearly_one_is_no_figure))

@@ -48,6 +48,12 @@ void why_find_larger(const struct why *why, struct why_larger *out)
                  magnitude(out->bytes) >= magnitude(all) / 2;
 }
 
+/* A ratio that is worth a figure: in three digits the others are 1, or nearly. */
+static bool is_another(double ratio)
+{
+    return ratio > 0 && (ratio < 0.99 || ratio > 1.01);
+}
+
 static void put_step(char text[40], const struct instant *instant, const char *otherwise)
 {
     if (instant->step == INSTANT_NONE)
@@ -65,11 +71,15 @@ const char *why_larger_text(char text[WHY_LARGER_TEXT], const struct why *why)
     text[0] = '\0';
     if (!larger.found)
         return text;
+    size_t n =
+        (size_t)snprintf(text, WHY_LARGER_TEXT, "same blocks, %s: %s",
+                         larger.bytes > 0 ? "larger" : "smaller", human_delta(bytes, larger.bytes));
+    bool input = is_another(larger.input);
+    if (!input && !is_another(larger.ratio))
+        return text;
     put_step(before, &why->before, "the first moment");
     put_step(after, &why->after, "the second moment");
-    bool input = larger.input > 0 && (larger.input < 0.99 || larger.input > 1.01);
-    snprintf(text, WHY_LARGER_TEXT, "same blocks, %s: %s; %s of %s %s %.3g times %s of %s",
-             larger.bytes > 0 ? "larger" : "smaller", human_delta(bytes, larger.bytes),
+    snprintf(text + n, WHY_LARGER_TEXT - n, "; %s of %s %s %.3g times %s of %s",
              input ? "the input" : "these blocks", after, input ? "is" : "are",
              input ? larger.input : larger.ratio, input ? "that" : "those", before);
     return text;
