@@ -157,6 +157,21 @@ static void put_rise(const struct peak_part *part)
     put(part, "higher_than_step_before", rise, &text);
 }
 
+/* A heading of the report stands above nothing else: it does not stand alone. */
+static void put_none(const struct peak_part *part)
+{
+    struct emit *emit = part->emit;
+    if (emit->format != EMIT_TABLE || emit->columns == peak_finding_columns)
+        return;
+    emit_close(emit);
+    if (!emit->headed)
+        return;
+    emit_heading(emit, "What stands out");
+    emit_line(emit, "nothing (tried: copies in buckets of DistributedDataParallel or of an RNN's "
+                    "weights, outputs held by a variable, blocks that backward allocates, growth "
+                    "since the step before)");
+}
+
 void peak_put_findings(const struct peak_part *part)
 {
     static void (*const all[])(const struct peak_part *part) = {
@@ -164,4 +179,5 @@ void peak_put_findings(const struct peak_part *part)
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         all[i](part);
+    put_none(part);
 }
