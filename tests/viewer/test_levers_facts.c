@@ -211,6 +211,25 @@ TEST(attention_that_is_written_out)
     CHECK(strstr(text, "need_weights=False") != NULL && strstr(text, "3 tensors") != NULL);
 }
 
+/* Masked and not, or a batch of another size in half of the bytes: a block is of one of them. */
+TEST(two_sorts_of_attention_of_one_size)
+{
+#define AND "'),(1,NULL,'attention','"
+#define DTYPE "'),(1,NULL,'graph_dtype','"
+    static const struct {
+        const char *facts;
+        bool at_most;
+    } cases[] = {{"10x512x512x16" AND "10x512x512x16 mask", true},
+                 {"10x512x512x16" AND "20x512x512x16" DTYPE "bfloat16" DTYPE "float32", false}};
+    char text[600];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct attention own = {"Attn", cases[i].facts, .tables = 2};
+        struct lever lever = attention_in(&own, text, sizeof text);
+        CHECK_INT(lever.bytes, 2 * TABLE - KEPT);
+        CHECK_INT(lever.at_most, cases[i].at_most);
+    }
+}
+
 TEST(what_is_no_attention_to_be_fused)
 {
     static const struct attention others[] = {
@@ -234,4 +253,5 @@ TEST(what_is_no_attention_to_be_fused)
 TEST_MAIN(TEST_CASE(facts_are_read), TEST_CASE(half_a_batch_of_a_loss_that_compares_samples),
           TEST_CASE(half_a_batch_has_a_quarter_of_the_pairs),
           TEST_CASE(a_loss_in_chunks_takes_logits_of_a_layer),
-          TEST_CASE(attention_that_is_written_out), TEST_CASE(what_is_no_attention_to_be_fused))
+          TEST_CASE(attention_that_is_written_out), TEST_CASE(two_sorts_of_attention_of_one_size),
+          TEST_CASE(what_is_no_attention_to_be_fused))

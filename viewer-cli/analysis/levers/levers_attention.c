@@ -35,6 +35,7 @@ struct attention {
     int64_t values;      /* numbers that come of a call */
     bool halves;         /* some of it may be in half of the bytes */
     struct map modules;  /* that made tables, to 1 */
+    struct map cut;      /* places of blocks, to 1: those of another fact may have the same size */
     size_t first_place;  /* of the first call's module; SIZE_MAX */
     size_t found, calls; /* tables of the largest call; calls */
     int64_t site;        /* of the first call */
@@ -118,6 +119,17 @@ static bool goes(const struct attention *all, const struct levers_block *block, 
            (!is_values(all, block) && block->module == module);
 }
 
+static bool is_cut(const struct attention *all, size_t at)
+{
+    return map_get(&all->cut, at) != MAP_NONE;
+}
+
+static bool cut_once(struct attention *all, size_t at)
+{
+    return is_cut(all, at) ||
+           (map_put(&all->cut, at, 1, NULL) && levers_cut(&all->edit, at, INT64_MIN, LEVERS_NEVER));
+}
+
 /* One number for each query is kept in place of the tables. */
 static bool cut_row(struct attention *all, const struct row *row)
 {
@@ -128,9 +140,8 @@ static bool cut_row(struct attention *all, const struct row *row)
         if (!goes(all, block, step->blocks[row->first].module))
             continue;
         end = block->end > end ? block->end : end;
-        if (!levers_cut(&all->edit, i, INT64_MIN, LEVERS_NEVER) ||
-            (block->module != GROUP_NONE &&
-             !map_put(&all->modules, (uint64_t)block->module, 1, NULL)))
+        if (!cut_once(all, i) || (block->module != GROUP_NONE &&
+                                  !map_put(&all->modules, (uint64_t)block->module, 1, NULL)))
             return false;
     }
     all->found = row->tables > all->found ? row->tables : all->found;
@@ -152,10 +163,12 @@ static int cut_forward(struct attention *all)
         i = row.end;
         if (row.tables < TABLES_LEAST || !row.valued || (all->fact->scaled && !row.lines))
             continue;
-        if (!cut_row(all, &row))
-            return ERR_NOMEM;
         all->masks = all->masks || all->fact->masks;
         all->drops = all->drops || all->fact->drops;
+        if (is_cut(all, row.first))
+            continue;
+        if (!cut_row(all, &row))
+            return ERR_NOMEM;
         if (all->calls++ == 0) {
             all->first_place = (size_t)map_get(&all->places.ids, (uint64_t)block->module);
             all->site = block->site;
@@ -172,8 +185,7 @@ static int cut_backward(struct attention *all)
         const struct levers_block *block = &step->blocks[i];
         if (block->module != GROUP_NONE && is_table(all, block) &&
             map_get(&all->modules, (uint64_t)block->module) != MAP_NONE &&
-            levers_phase_around(&step->phases, LEVERS_BACKWARD, block->seq) &&
-            !levers_cut(&all->edit, i, INT64_MIN, LEVERS_NEVER))
+            levers_phase_around(&step->phases, LEVERS_BACKWARD, block->seq) && !cut_once(all, i))
             return ERR_NOMEM;
     }
     return 0;
@@ -274,5 +286,6 @@ int levers_fused_attention(struct levers_work *work)
     levers_dtypes_clear(&all.dtypes);
     levers_places_clear(&all.places);
     map_clear(&all.modules);
+    map_clear(&all.cut);
     return err < 0 ? err : 0;
 }
