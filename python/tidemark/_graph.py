@@ -21,22 +21,34 @@ WEIGHTS = VIEWS + ("NativeDropout", "Mul")
 
 
 def kind_of(node):
-    """AddmmBackward0 is Addmm."""
-    return type(node).__name__.partition("Backward")[0]
+    """AddmmBackward0 is Addmm. A function of the program's own has none, for it may be named like one of
+    PyTorch's; what is compiled is such a function, too."""
+    name = type(node).__name__
+    own = getattr(type(node), "_forward_cls", None) is not None and not name.startswith("CompiledFunction")
+    return "" if own else name.partition("Backward")[0]
 
 
 def shape_of(node):
     gets = getattr(node, "_input_metadata", None)
-    return tuple(gets[0].shape) if gets else ()
+    try:
+        return tuple(gets[0].shape) if gets else ()
+    except RuntimeError:  # a nested tensor has none
+        return ()
 
 
 def below(node):
     return [one for one, number in node.next_functions]
 
 
-def is_computed(node):
+def is_computed(node, known):
     """A layer made it, of what the program was given or of other layers: it is no parameter, normalized or
-    not."""
+    not. Answers of one walk are kept in `known`."""
+    if node not in known:
+        known[node] = has_layer(node)
+    return known[node]
+
+
+def has_layer(node):
     waiting, seen = [node], set()
     while waiting and len(seen) < LAYER_MOST:
         node = waiting.pop()
@@ -85,7 +97,7 @@ def attention_of(product):
     sizes, given = shape_of(scores), operands_of(scores)
     if len(given) < 2 or None in given or len(sizes) != 3 or sizes[1:] != shape[-2:]:
         return None
-    if softmax._saved_dim not in (len(shape) - 1, 2**64 - 1):  # -1, as it is stored
+    if getattr(softmax, "_saved_dim", None) not in (len(shape) - 1, 2**64 - 1):  # -1, as it is stored
         return None
     dropped = behind & {"NativeDropout", "Mul"}
     masked = before & {"MaskedFill", "Add", "Sub", "Where"} or kind_of(scores) == "Baddbmm"
@@ -97,7 +109,7 @@ def attention_of(product):
 
 # ---- the loss ----
 
-def compared_by(node):
+def compared_by(node, known):
     """"n x n": each row of what one layer made with each row of what a layer made; or "n x n sums", over all
     rows, where the first of them is turned."""
     shape, kind = shape_of(node), kind_of(node)
@@ -107,7 +119,7 @@ def compared_by(node):
     rows = shape[1:] if kind == "Bmm" and shape[:1] == (1,) else shape
     given = below(node) if pairs else operands_of(node)
     square = len(rows) == 2 and rows[0] == rows[1] > 1 and len(given) == 2
-    if not square or not all(one is not None and is_computed(one) for one in given):
+    if not square or not all(one is not None and is_computed(one, known) for one in given):
         return None
     turned = kind in ("Mm", "Addmm") and kind_of(given[0]) in ("T", "Permute", "Transpose")
     return "%dx%d%s" % (rows + (" sums" if turned else "",))
@@ -123,7 +135,7 @@ def side_of(node, other):
 
 def is_head(loss):
     """A cross entropy, its mean or its sum, of logits that a layer makes."""
-    if kind_of(loss) != "NllLoss" or loss._saved_reduction not in (1, 2):
+    if kind_of(loss) != "NllLoss" or getattr(loss, "_saved_reduction", None) not in (1, 2):
         return False
     layer = follow(below(below(loss)[0])[0], ROWS + ("Mul", "Div", "Tanh", "Add"), PARAMETER)
     given = operands_of(layer) if layer is not None and kind_of(layer) in ("Mm", "Addmm") else []
@@ -142,12 +154,12 @@ def logits_of(softmax, losses):
     return "%s %dx%d" % (kind, rows, shape[-1]) if shape else kind
 
 
-def both_sides(node, sides):
+def both_sides(node, sides, known):
     """Whether one that gets as many rows as columns takes one tensor as rows and another as columns, or one
     before it did."""
     for other in below(node):
         side = side_of(node, other) if other is not None else None
-        if side is not None and is_computed(other):
+        if side is not None and is_computed(other, known):
             sides.setdefault(shape_of(node)[0], set()).add(side)
     shape = shape_of(node)
     return len(shape) > 1 and shape[0] == shape[1] and len(sides.get(shape[0], ())) == 2
@@ -155,7 +167,7 @@ def both_sides(node, sides):
 
 def of_loss(roots):
     """Pairs of a key and a value."""
-    found, seen, losses, sides = set(), set(), {}, {}
+    found, seen, losses, sides, known = set(), set(), {}, {}, {}
     waiting = [(root, None) for root in roots]
     while waiting and len(seen) < LOSS_MOST:
         node, parent = waiting.pop()
@@ -164,8 +176,8 @@ def of_loss(roots):
         if node is None or node in seen:
             continue
         seen.add(node)
-        compared = compared_by(node)
-        if not compared and both_sides(node, sides):
+        compared = compared_by(node, known)
+        if not compared and both_sides(node, sides, known):
             compared = "%dx%d" % shape_of(node)[:2]
         if compared:
             found.add(("loss_compares", compared))

@@ -23,8 +23,13 @@ def shapes_are_shown():
 
 def attention_is_of():
     for how, want in (("attention", "4x5x5x4"), ("attention masked dropped", "4x5x5x4 dropout mask"),
-                      ("attention turned", None)):
+                      ("attention turned", None), ("attention own", None)):
         expect(facts(how, "attention"), [want] if want and shapes_are_shown() else [], how)
+
+
+def own_functions_are_no_ones_of_pytorch():
+    """One that is named like PyTorch's costs no other fact of its graph."""
+    expect(facts("attention own", "graph_dtype"), ["float32"] if shapes_are_shown() else ["unknown"], "dtype")
 
 
 def logits_are_of():
@@ -47,4 +52,5 @@ def letters_are_of():
 
 
 if __name__ == "__main__":
-    recording.main(attention_is_of, logits_are_of, samples_are_compared_by, letters_are_of)
+    recording.main(attention_is_of, own_functions_are_no_ones_of_pytorch, logits_are_of, samples_are_compared_by,
+                   letters_are_of)
