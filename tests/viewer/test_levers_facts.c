@@ -163,7 +163,8 @@ struct attention {
     const char *class_name, *fact;
     int tables;
     bool no_values, on_host;
-    bool lines; /* the last table is made at another one */
+    bool lines;       /* the last table is made at another one */
+    const char *then; /* the class of another one that does the same */
 };
 
 /* Tables of 10 x 512 x 512 numbers, of which the last one is saved, and a gradient of that size. */
@@ -179,6 +180,11 @@ static struct lever attention_in(const struct attention *given, char *text, size
                          given->lines && i + 1 == given->tables ? RNN : DECODE);
         if (!given->no_values)
             script_block(&script, next, backward + 41, VALUES, DECODE);
+        if (given->then) { /* another module's */
+            script_block(&script, next + 2, next + 5, TABLE, OTHER);
+            script_block(&script, next + 4, next + 8, TABLE, OTHER);
+            script_block(&script, next + 6, backward + 42, VALUES, OTHER);
+        }
         script_block(&script, backward + 1, backward + 10, TABLE, BACKWARD_40);
         script_block(&script, backward + 2, backward + 12, TABLE, BACKWARD_41); /* another's */
     }
@@ -187,8 +193,11 @@ static struct lever attention_in(const struct attention *given, char *text, size
              "INSERT INTO module VALUES(1,'blocks.3.attn','%s'),(2,'blocks.3.mlp','Mlp');"
              "UPDATE allocation SET module=1 WHERE site IN (3,4,7);"
              "UPDATE allocation SET module=2 WHERE site=5;"
+             "INSERT INTO module VALUES(3,'decoder','%s');"
+             "UPDATE allocation SET module=3 WHERE site=8;"
              "UPDATE device SET kind='%s' WHERE id=1",
-             given->fact, given->class_name, given->on_host ? "cpu" : "cuda");
+             given->fact, given->class_name, given->then ? given->then : "None",
+             given->on_host ? "cpu" : "cuda");
     return lever_with(&script, sql, LEVER_FUSED_ATTENTION, text, room);
 }
 
@@ -209,6 +218,30 @@ TEST(attention_that_is_written_out)
     lever = attention_in(&own, text, sizeof text);
     CHECK_INT(lever.bytes, 2 * TABLE - KEPT);
     CHECK(strstr(text, "need_weights=False") != NULL && strstr(text, "3 tensors") != NULL);
+}
+
+/* Which change it is hangs on the class of each. */
+TEST(attention_of_two_classes)
+{
+    static const struct {
+        const char *one, *other, *want;
+    } cases[] = {
+        {"Attn", "Decoder",
+         "(q, k, v) in place of softmax(q @ k.T) @ v in Attn (blocks.3.attn) and "
+         "Decoder (decoder): 2 tensors"},
+        {"Attn", "Attn", "in Attn (blocks.3.attn, decoder): 2 tensors"},
+        {"MultiheadAttention", "Decoder",
+         "need_weights=False in calls of nn.MultiheadAttention (blocks.3.attn) and "
+         "torch.nn.functional.scaled_dot_product_attention(q, k, v) in place of "
+         "softmax(q @ k.T) @ v in Decoder (decoder): 2 tensors"},
+    };
+    char text[600];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct attention own = {cases[i].one, "10x512x512x16", .tables = 2,
+                                      .then = cases[i].other};
+        CHECK(attention_in(&own, text, sizeof text).bytes > 0);
+        CHECK(strstr(text, cases[i].want) != NULL);
+    }
 }
 
 /* Masked and not, or a batch of another size in half of the bytes: a block is of one of them. */
@@ -253,5 +286,6 @@ TEST(what_is_no_attention_to_be_fused)
 TEST_MAIN(TEST_CASE(facts_are_read), TEST_CASE(half_a_batch_of_a_loss_that_compares_samples),
           TEST_CASE(half_a_batch_has_a_quarter_of_the_pairs),
           TEST_CASE(a_loss_in_chunks_takes_logits_of_a_layer),
-          TEST_CASE(attention_that_is_written_out), TEST_CASE(two_sorts_of_attention_of_one_size),
+          TEST_CASE(attention_that_is_written_out), TEST_CASE(attention_of_two_classes),
+          TEST_CASE(two_sorts_of_attention_of_one_size),
           TEST_CASE(what_is_no_attention_to_be_fused))

@@ -23,7 +23,14 @@ enum {
     TABLES_LEAST = 2,
     ALIGNED = 4, /* numbers of a query: others take no fused kernel on a GPU */
     ROUNDED = 512,
-    UNCUT = 1 << 20
+    UNCUT = 1 << 20,
+    MAKERS = 8
+};
+
+/* Places whose calls are cut, in their order: each class with each folded path once. */
+struct makers {
+    size_t places[MAKERS], count;
+    bool more; /* there were others */
 };
 
 struct attention {
@@ -31,14 +38,14 @@ struct attention {
     struct levers_dtypes dtypes;
     struct levers_places places;
     const struct levers_attention *fact;
-    int64_t table;       /* numbers in it: of each query with each key */
-    int64_t values;      /* numbers that come of a call */
-    bool halves;         /* some of it may be in half of the bytes */
-    struct map modules;  /* that made tables, to 1 */
-    struct map cut;      /* places of blocks, to 1: those of another fact may have the same size */
-    size_t first_place;  /* of the first call's module; SIZE_MAX */
+    int64_t table;      /* numbers in it: of each query with each key */
+    int64_t values;     /* numbers that come of a call */
+    bool halves;        /* some of it may be in half of the bytes */
+    struct map modules; /* that made tables, to 1 */
+    struct map cut;     /* places of blocks, to 1: those of another fact may have the same size */
+    struct makers makers;
     size_t found, calls; /* tables of the largest call; calls */
-    int64_t site;        /* of the first call */
+    int64_t site;        /* of the first call that is not of MultiheadAttention */
     bool masks, drops;   /* one of them does */
     struct levers_edit edit;
 };
@@ -149,6 +156,35 @@ static bool cut_row(struct attention *all, const struct row *row)
                         step->blocks[row->last].seq, end);
 }
 
+static const char *class_of(const struct attention *all, size_t place)
+{
+    return levers_place_last_name(all->places.places[place].class_name);
+}
+
+/* PyTorch's, whose calls have a parameter for it. */
+static bool is_multihead(const struct attention *all, size_t place)
+{
+    return strcmp(class_of(all, place), "MultiheadAttention") == 0;
+}
+
+static void add_maker(struct attention *all, const struct levers_block *block)
+{
+    struct makers *makers = &all->makers;
+    const size_t place = (size_t)map_get(&all->places.ids, (uint64_t)block->module);
+    if (place >= all->places.count)
+        return;
+    if (all->site == GROUP_NONE && !is_multihead(all, place))
+        all->site = block->site;
+    for (size_t i = 0; i < makers->count; i++)
+        if (strcmp(all->places.folded[makers->places[i]], all->places.folded[place]) == 0 &&
+            strcmp(class_of(all, makers->places[i]), class_of(all, place)) == 0)
+            return;
+    if (makers->count < MAKERS)
+        makers->places[makers->count++] = place;
+    else
+        makers->more = true;
+}
+
 static int cut_forward(struct attention *all)
 {
     const struct levers_step *step = &all->work->seen.step;
@@ -169,10 +205,8 @@ static int cut_forward(struct attention *all)
             continue;
         if (!cut_row(all, &row))
             return ERR_NOMEM;
-        if (all->calls++ == 0) {
-            all->first_place = (size_t)map_get(&all->places.ids, (uint64_t)block->module);
-            all->site = block->site;
-        }
+        all->calls++;
+        add_maker(all, block);
     }
     return 0;
 }
@@ -225,26 +259,63 @@ static const char library_sql[] =
     "  FROM site s JOIN frame f ON f.id = s.frame JOIN string n ON n.id = f.file"
     " WHERE s.site = ?1 AND s.depth = 0";
 
+/* The first of its class from there on; the number of makers: none. */
+static size_t next_of_class(const struct attention *all, size_t from, const char *name)
+{
+    while (from < all->makers.count && strcmp(class_of(all, all->makers.places[from]), name) != 0)
+        from++;
+    return from;
+}
+
+/* "Encoder (a[0-5]) and Decoder (b[0-5].own, b[0-5].cross)" */
+static bool put_makers(const struct attention *all, bool multihead, struct buf *text)
+{
+    const struct makers *makers = &all->makers;
+    bool any = false;
+    for (size_t i = 0; i < makers->count; i++) {
+        const char *name = class_of(all, makers->places[i]);
+        if (is_multihead(all, makers->places[i]) != multihead || next_of_class(all, 0, name) < i)
+            continue;
+        buf_print(text, "%s%s (", any ? " and " : multihead ? "nn." : "", name);
+        for (size_t j = i; j < makers->count; j = next_of_class(all, j + 1, name))
+            buf_print(text, "%s%s", j > i ? ", " : "", all->places.folded[makers->places[j]]);
+        buf_text(text, ")");
+        any = true;
+    }
+    if (any && makers->more)
+        buf_text(text, " and others");
+    return any;
+}
+
+static int put_fused(const struct attention *all, const char *makers, struct buf *text)
+{
+    bool library = false;
+    int err = query_read(all->work->seen.db, library_sql, Q_IN(all->site), Q_OUT(Q_INT(library)));
+    buf_print(text,
+              "torch.nn.functional.scaled_dot_product_attention(q, k, v%s%s) in place of "
+              "softmax(q @ k.T) @ v in %s%s",
+              all->masks ? ", is_causal=True or attn_mask=..." : "",
+              all->drops ? ", dropout_p=..." : "", makers,
+              library ? " (transformers: attn_implementation='sdpa')" : "");
+    return err;
+}
+
 static int put_text(const struct attention *all, struct buf *text)
 {
-    const struct levers_place *place = &all->places.places[all->first_place];
-    const char *folded = all->places.folded[all->first_place];
-    const char *name = levers_place_last_name(place->class_name);
-    bool library = false;
+    struct buf multihead = {0}, others = {0};
     int err = 0;
-    if (strcmp(name, "MultiheadAttention") == 0) {
-        buf_print(text, "need_weights=False in calls of nn.MultiheadAttention (%s)", folded);
-    } else {
-        err = query_read(all->work->seen.db, library_sql, Q_IN(all->site), Q_OUT(Q_INT(library)));
-        buf_print(text,
-                  "torch.nn.functional.scaled_dot_product_attention(q, k, v%s%s) in place of "
-                  "softmax(q @ k.T) @ v in %s (%s)%s",
-                  all->masks ? ", is_causal=True or attn_mask=..." : "",
-                  all->drops ? ", dropout_p=..." : "", name, folded,
-                  library ? " (transformers: attn_implementation='sdpa')" : "");
-    }
+    const bool both = put_makers(all, true, &multihead) & put_makers(all, false, &others);
+    if (buf_string(&multihead)[0])
+        buf_print(text, "need_weights=False in calls of %s%s", buf_string(&multihead),
+                  both ? " and " : "");
+    if (buf_string(&others)[0])
+        err = put_fused(all, buf_string(&others), text);
     buf_print(text, ": %zu tensors for each pair of a query and a key are not made", all->found);
-    return err < 0 ? err : text->broken ? ERR_NOMEM : 0;
+    if (multihead.broken || others.broken || text->broken)
+        err = err < 0 ? err : ERR_NOMEM;
+    buf_clear(&multihead);
+    buf_clear(&others);
+    return err;
 }
 
 static int try_attention(struct attention *all)
@@ -268,7 +339,7 @@ static int try_attention(struct attention *all)
 
 int levers_fused_attention(struct levers_work *work)
 {
-    struct attention all = {.work = work, .first_place = SIZE_MAX};
+    struct attention all = {.work = work, .site = GROUP_NONE};
     bool plain = false;
     if (!work->facts.attention_count)
         return 0;
@@ -280,7 +351,7 @@ int levers_fused_attention(struct levers_work *work)
         err = levers_places_read(work->seen.db, &all.places);
     if (err >= 0)
         err = cut_all(&all);
-    if (err >= 0 && all.first_place < all.places.count)
+    if (err >= 0 && all.makers.count)
         err = try_attention(&all);
     levers_edit_clear(&all.edit);
     levers_dtypes_clear(&all.dtypes);
