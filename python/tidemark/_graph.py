@@ -49,13 +49,19 @@ def is_computed(node, known):
 
 
 def has_layer(node):
-    waiting, seen = [node], set()
+    """What no gradient goes to is what the program was given: a product without it is of parameters alone,
+    or of other layers."""
+    waiting, seen, product = [node], set(), False
     while waiting and len(seen) < LAYER_MOST:
         node = waiting.pop()
         if node is None or node in seen:
             continue
-        if kind_of(node) in LAYERS:
+        kind, given = kind_of(node), operands_of(node)
+        if kind in LAYERS and (not given or None in given):
             return True
+        if product and kind == "Add" and None in below(node):
+            return True
+        product = product or bool(given)
         seen.add(node)
         waiting.extend(below(node))
     return bool(waiting)
@@ -114,15 +120,14 @@ def compared_by(node, known):
     rows, where the first of them is turned."""
     shape, kind = shape_of(node), kind_of(node)
     pairs = kind in ("Cdist", "EuclideanDist")
-    if not pairs and kind not in ("Mm", "Bmm", "Addmm"):
+    if not pairs and kind not in ("Mm", "Addmm"):  # Bmm is of each sample alone, as a Gram matrix
         return None
-    rows = shape[1:] if kind == "Bmm" and shape[:1] == (1,) else shape
     given = below(node) if pairs else operands_of(node)
-    square = len(rows) == 2 and rows[0] == rows[1] > 1 and len(given) == 2
+    square = len(shape) == 2 and shape[0] == shape[1] > 1 and len(given) == 2
     if not square or not all(one is not None and is_computed(one, known) for one in given):
         return None
     turned = kind in ("Mm", "Addmm") and kind_of(given[0]) in ("T", "Permute", "Transpose")
-    return "%dx%d%s" % (rows + (" sums" if turned else "",))
+    return "%dx%d%s" % (shape + (" sums" if turned else "",))
 
 
 def side_of(node, other):

@@ -42,7 +42,7 @@ def logits_are_of():
 
 def samples_are_compared_by():
     for how, want in (("pairs", "6x6"), ("distances", "6x6"), ("broadcast", "6x6"), ("sums", "8x8 sums"),
-                      ("triplets", None), ("classes", None), ("cosine", None)):
+                      ("gram", None), ("parameters", None), ("triplets", None), ("classes", None), ("cosine", None)):
         expect(facts(how, "loss_compares"), [want] if want and shapes_are_shown() else [], how)
 
 

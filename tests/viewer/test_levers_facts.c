@@ -91,7 +91,14 @@ TEST(half_a_batch_of_a_loss_that_compares_samples)
         lever_with(&script, FACT("loss_compares", "64x64"), LEVER_HALF_BATCH, text, sizeof text);
     CHECK_INT(lever.bytes, MIB(10));
     CHECK(lever.changes);
-    CHECK(strstr(text, "64 x 64") != NULL && strstr(text, "same results") == NULL);
+    CHECK(strstr(text, "may compare the samples of a batch (a table of 64 x 64)") != NULL);
+    CHECK(strstr(text, "same results") == NULL);
+    lever = lever_with(&script, FACT("loss_compares", "64x64 sums"), LEVER_HALF_BATCH, text,
+                       sizeof text);
+    CHECK(lever.changes);
+    CHECK(strstr(text, "the loss uses sums over the batch (64 x 64): each half has its own") !=
+          NULL);
+    CHECK(strstr(text, "compare") == NULL);
     lever = lever_with(
         &script,
         FACT("loss_compares", "64x64") "UPDATE string SET text = 'batch_norm' WHERE id = 2",

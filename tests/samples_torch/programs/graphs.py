@@ -68,6 +68,8 @@ def loss_of(how):
         "distances": lambda: torch.cdist(a, b).sum(),
         "broadcast": lambda: functional.cosine_similarity(a[:, None], a[None], dim=-1).sum(),
         "sums": lambda: (a.t() @ b - torch.eye(WIDTH)).square().sum(),
+        "gram": lambda: torch.bmm(a[None], a[None].transpose(1, 2)).square().sum(),
+        "parameters": lambda: ((head.weight @ one.weight) @ (head.weight @ other.weight).t()).square().sum(),
         "triplets": lambda: functional.triplet_margin_loss(a, b, a),
     }[how]()
 

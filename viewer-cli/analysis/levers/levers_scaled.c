@@ -203,19 +203,24 @@ size_t levers_micro_batches(const struct levers_step *step, int64_t number)
     return optimizers == 1 ? backwards : 1;
 }
 
-/* What becomes of the training's results. Whether a loss compares samples is not always known. */
+/* What becomes of the training's results. Whether a loss compares samples is not always known; nor
+ * are the rows of a table always samples. */
 static void put_results(const struct levers_facts *facts, bool normalizes, char *out, size_t size)
 {
-    const int64_t table = facts->compared ? facts->compared : facts->sums;
     size_t length = 0;
     if (normalizes)
         length =
             (size_t)snprintf(out, size, "; BatchNorm then normalizes over half as many samples");
-    if (table)
+    if (facts->compared)
         snprintf(out + length, size - length,
-                 "; the loss compares the samples of a batch (a table of %" PRId64 " x %" PRId64
+                 "; the loss may compare the samples of a batch (a table of %" PRId64 " x %" PRId64
                  "): then those of each half only",
-                 table, table);
+                 facts->compared, facts->compared);
+    else if (facts->sums)
+        snprintf(out + length, size - length,
+                 "; the loss uses sums over the batch (%" PRId64 " x %" PRId64
+                 "): each half has its own",
+                 facts->sums, facts->sums);
     else if (!normalizes)
         snprintf(out, size, "; same results unless the loss compares samples with each other");
 }
