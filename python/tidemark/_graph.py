@@ -139,12 +139,12 @@ def side_of(node, other):
 
 
 def is_head(loss):
-    """A cross entropy, its mean or its sum, of logits that a layer makes."""
+    """A cross entropy, its mean or its sum, of logits that a layer makes; what is below that may be frozen."""
     if kind_of(loss) != "NllLoss" or getattr(loss, "_saved_reduction", None) not in (1, 2):
         return False
     layer = follow(below(below(loss)[0])[0], ROWS + ("Mul", "Div", "Tanh", "Add"), PARAMETER)
     given = operands_of(layer) if layer is not None and kind_of(layer) in ("Mm", "Addmm") else []
-    if len(given) != 2 or given[0] is None:
+    if len(given) != 2 or given == [None, None]:
         return False
     weight = follow(given[1], VIEWS)
     return given[1] is None or (weight is not None and kind_of(weight) == PARAMETER)

@@ -33,7 +33,7 @@ def own_functions_are_no_ones_of_pytorch():
 
 
 def logits_are_of():
-    for how, want in (("classes", "head 6x10"), ("next", "head 5x10"), ("each", "other 6x10"),
+    for how, want in (("classes", "head 6x10"), ("frozen", "head 6x10"), ("next", "head 5x10"), ("each", "other 6x10"),
                       ("cosine", "other 6x10"), ("pixels", "other 24x4"), ("pairs", "other 6x6"),
                       ("distances", None)):
         sized = want if shapes_are_shown() or not want else want.split()[0]
