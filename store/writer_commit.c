@@ -201,6 +201,9 @@ int writer_write(struct writer *writer, struct batch *batch)
         return err;
     if (!writer_keeps_all(writer))
         writer->keeper.see(writer->keeper.self, batch);
+    /* It asks the database, too, and can go on without an answer; the batch cannot. */
+    if (!db_in_transaction(writer->db))
+        return ERR_NOMEM;
     writer->stats.batches++;
     if (batch->made_ns && batch->made_ns < writer->oldest_made_ns)
         writer->oldest_made_ns = batch->made_ns;

@@ -156,24 +156,39 @@ static int run_out_of_memory(void *self, int64_t rows)
     return ERR_NOMEM;
 }
 
-/* SQLite may undo the whole transaction then: the writer stops, and says why. */
-TEST(a_keeper_can_run_out_of_memory)
+static void look_without_memory(void *self, const struct batch *batch)
+{
+    const struct asked *asked = self;
+    (void)batch;
+    REQUIRE(db_exec(asked->db, "ROLLBACK") == 0);
+}
+
+/* One batch, and a keeper that knows the file; `rounds`: how often it was let work. */
+static void write_one(struct keeper *keeper, const char *name, int rounds)
 {
     struct asked asked = {0};
-    struct keeper keeper = keeper_of_test;
     struct writer *writer = NULL;
     bool single;
-    keeper.self = &asked;
-    keeper.work = run_out_of_memory;
-    REQUIRE(db_create(&asked.db, test_path("short.db")) == 0);
+    keeper->self = &asked;
+    REQUIRE(db_create(&asked.db, test_path(name)) == 0);
     REQUIRE(queue_new(&asked.queue, STORE_LIMIT) == 0);
     REQUIRE(queue_push(asked.queue, store_batch(1, 10, true)));
     queue_close(asked.queue);
-    REQUIRE(writer_start(&writer, asked.db, asked.queue, false, &keeper) == 0);
+    REQUIRE(writer_start(&writer, asked.db, asked.queue, false, keeper) == 0);
     CHECK_INT(writer_finish(writer, &single, NULL), ERR_NOMEM);
-    CHECK_INT(asked.rounds, 1);
+    CHECK_INT(asked.rounds, rounds);
     CHECK_INT(asked.forgotten, 1);
     queue_free(asked.queue);
+}
+
+/* SQLite may undo the whole transaction then: the writer stops, and says why. */
+TEST(a_keeper_can_run_out_of_memory)
+{
+    struct keeper working = keeper_of_test, seeing = keeper_of_test;
+    working.work = run_out_of_memory;
+    write_one(&working, "working.db", 1);
+    seeing.see = look_without_memory;
+    write_one(&seeing, "seeing.db", 0);
 }
 
 /* Whether the writer comes to be or not. */
