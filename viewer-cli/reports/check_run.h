@@ -30,6 +30,7 @@ struct check_row {
 struct check_run {
     struct report *report;
     struct report *baseline; /* NULL */
+    bool has_gpu;            /* some process of the recording, shown or not */
     size_t *mates;           /* of the report's scopes in the baseline */
     const struct check_options *options;
     struct check_row *rows;

@@ -14,6 +14,7 @@
 #include "log.h"
 #include "mates.h"
 #include "mem.h"
+#include "query.h"
 
 /* ---- the limits ---- */
 
@@ -148,18 +149,20 @@ static int add_bytes(struct check_run *run, const struct report_scope *scope, co
     return row ? measure(run, row, function) : ERR_NOMEM;
 }
 
+static int find_gpus(struct check_run *run)
+{
+    return query_read(run->report->db,
+                      "SELECT EXISTS (SELECT 1 FROM heap h JOIN device d ON d.id = h.device"
+                      "                WHERE d.kind <> 'cpu') AS has_gpu",
+                      Q_NOTHING, Q_OUT(Q_INT(run->has_gpu)));
+}
+
 /* Of the host's memory nobody knows what was reserved: a limit on that is of the GPUs, where there
  * is one and no --device asks for the host. */
 static bool is_of_gpus(const struct check_run *run, const struct check_row *row)
 {
-    const struct report *report = run->report;
-    if (!row->scope || row->finding.known || run->options->common.device ||
-        !report_is_host(row->scope))
-        return false;
-    for (size_t i = 0; i < report->scope_count; i++)
-        if (!report_is_host(&report->scopes[i]))
-            return true;
-    return false;
+    return run->has_gpu && row->scope && !row->finding.known && !run->options->common.device &&
+           report_is_host(row->scope);
 }
 
 /* The newest row, where it says nothing of this device. */
@@ -357,7 +360,9 @@ static int run_checks(struct report *report, struct report *baseline,
 {
     struct check_run run = {.report = report, .baseline = baseline, .options = options};
     struct buf junit = {0};
-    int err = check_all(&run);
+    int err = find_gpus(&run);
+    if (err >= 0)
+        err = check_all(&run);
     if (err == 0)
         err = check_put_rows(&run);
     if (err == 0)
