@@ -108,7 +108,7 @@ static inline struct query_value query_if(bool known, int64_t number)
     return known ? query_number(number) : query_opt(QUERY_NONE);
 }
 
-/* Up to seven values for ?1, ?2, ...: numbers, texts, and what query_opt() makes. */
+/* Up to eight values for ?1, ?2, ...: numbers, texts, and what query_opt() makes. */
 #define Q_VALUE(x)                                                                                 \
     _Generic((x), char *                                                                           \
              : query_text, const char *                                                            \
@@ -122,11 +122,12 @@ static inline struct query_value query_if(bool known, int64_t number)
 #define Q_IN5(a, ...) Q_VALUE(a), Q_IN4(__VA_ARGS__)
 #define Q_IN6(a, ...) Q_VALUE(a), Q_IN5(__VA_ARGS__)
 #define Q_IN7(a, ...) Q_VALUE(a), Q_IN6(__VA_ARGS__)
-#define Q_PICK(a, b, c, d, e, f, g, name, ...) name
+#define Q_IN8(a, ...) Q_VALUE(a), Q_IN7(__VA_ARGS__)
+#define Q_PICK(a, b, c, d, e, f, g, h, name, ...) name
 #define Q_IN(...)                                                                                  \
-    ((const struct query_value[]){                                                                 \
-        Q_PICK(__VA_ARGS__, Q_IN7, Q_IN6, Q_IN5, Q_IN4, Q_IN3, Q_IN2, Q_IN1, 0)(__VA_ARGS__),      \
-        {.type = QUERY_END}})
+    ((const struct query_value[]){Q_PICK(__VA_ARGS__, Q_IN8, Q_IN7, Q_IN6, Q_IN5, Q_IN4, Q_IN3,    \
+                                         Q_IN2, Q_IN1, 0)(__VA_ARGS__),                            \
+                                  {.type = QUERY_END}})
 #define Q_NOTHING NULL /* asked with, or taken */
 
 struct query {

@@ -139,6 +139,41 @@ TEST(from_keyframes)
     }
 }
 
+/* What lives at both moments is the same whichever of the two it is taken from. */
+static void compare_bounds(struct db *db, int64_t earlier, int64_t later)
+{
+    struct sums first = {0}, second = {0}, gone = {0}, come = {0};
+    CHECK_INT(living_read(db, 1, 1, earlier, add, &first), 0);
+    CHECK_INT(living_read(db, 1, 1, later, add, &second), 0);
+    CHECK_INT(living_read_gone(db, 1, 1, earlier, later, add, &gone), 0);
+    CHECK_INT(living_read_come(db, 1, 1, later, earlier, add, &come), 0);
+    CHECK_INT(gone.living, 0);
+    CHECK_INT(first.blocks - gone.blocks, second.blocks - come.blocks);
+    CHECK_INT(first.seqs - gone.seqs, second.seqs - come.seqs);
+    CHECK_INT(first.squares - gone.squares, second.squares - come.squares);
+    CHECK_INT(first.sizes - gone.sizes, second.sizes - come.sizes);
+    CHECK_INT(first.born - gone.born, second.born - come.born);
+    CHECK(earlier < later || (!gone.blocks && !come.blocks));
+}
+
+TEST(what_went_and_what_came)
+{
+    static const char keyframes[] =
+        "WITH k(seq) AS (VALUES(300),(700)) INSERT INTO keyframe"
+        " SELECT k.seq, a.seq FROM k JOIN allocation a"
+        "  ON a.seq <= k.seq AND (a.free_seq < 0 OR a.free_seq > k.seq);";
+    for (uint64_t number = 1; number <= 8; number++) {
+        struct db *db = random_blocks(number, number % 2 ? keyframes : "");
+        for (int i = 0; i < 20; i++) {
+            int earlier = below(LAST);
+            compare_bounds(db, earlier, earlier + below(LAST - earlier));
+        }
+        compare_bounds(db, 300, 700);
+        compare_bounds(db, 0, LAST + 300);
+        db_close(db);
+    }
+}
+
 /* The keyframe is believed, whatever else the rows say: an ended process is not in it. */
 TEST(a_keyframe_counts)
 {
@@ -203,5 +238,5 @@ TEST(what_is_kept_is_what_is_there)
 }
 
 TEST_MAIN(TEST_CASE(what_is_kept_is_what_is_there), TEST_CASE(without_keyframes),
-          TEST_CASE(from_keyframes), TEST_CASE(a_keyframe_counts),
-          TEST_CASE(who_has_no_memory_ends_it))
+          TEST_CASE(from_keyframes), TEST_CASE(what_went_and_what_came),
+          TEST_CASE(a_keyframe_counts), TEST_CASE(who_has_no_memory_ends_it))

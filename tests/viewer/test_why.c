@@ -125,6 +125,40 @@ static void check_sums(struct db *db, int64_t first, int64_t second)
     why_clear(&why);
 }
 
+/* Each group that changed, once more without what lives at both. */
+static void check_changes(struct db *db, int64_t first, int64_t second)
+{
+    struct instant before = {.seq = first}, after = {.seq = second};
+    struct why whole, changes;
+    size_t changed = 0;
+    CHECK_INT(why_read(db, 1, 1, &before, &after, 3, &whole), 0);
+    CHECK_INT(why_read_changes(db, 1, 1, &before, &after, 3, &changes), 0);
+    CHECK_INT(changes.after_bytes - changes.before_bytes, whole.after_bytes - whole.before_bytes);
+    for (size_t i = 0; i < whole.group_count && i < changes.group_count; i++) {
+        const struct why_group *one = &whole.groups[i], *other = &changes.groups[i];
+        CHECK_INT(why_change(one), why_change(other));
+        CHECK_INT(one->after_blocks - one->before_blocks,
+                  other->after_blocks - other->before_blocks);
+        changed += why_change(one) != 0;
+    }
+    CHECK(changed <= changes.group_count);
+    for (int i = 0; i < PURPOSES; i++)
+        CHECK_INT(why_change_of(&whole, (enum purpose)i), why_change_of(&changes, (enum purpose)i));
+    why_clear(&whole);
+    why_clear(&changes);
+}
+
+TEST(what_lives_at_both_is_no_change)
+{
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        struct db *db = random_recording(seed, 120);
+        for (int64_t first = 0; first <= 130; first += 13)
+            for (int64_t after = 0; after <= 70; after += 7)
+                check_changes(db, first, first + after);
+        db_close(db);
+    }
+}
+
 TEST(random_recordings_add_up)
 {
     for (uint64_t seed = 1; seed <= 6; seed++) {
@@ -151,5 +185,5 @@ TEST(what_does_not_add_up_is_noticed)
 }
 
 TEST_MAIN(TEST_CASE(the_second_step_is_higher_by_what_the_first_left),
-          TEST_CASE(backwards_is_the_opposite), TEST_CASE(random_recordings_add_up),
-          TEST_CASE(what_does_not_add_up_is_noticed))
+          TEST_CASE(backwards_is_the_opposite), TEST_CASE(what_lives_at_both_is_no_change),
+          TEST_CASE(random_recordings_add_up), TEST_CASE(what_does_not_add_up_is_noticed))

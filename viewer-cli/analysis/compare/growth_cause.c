@@ -42,6 +42,7 @@ static const char cache_sql[] =
 static const char inference_sql[] =
     "SELECT NOT EXISTS(SELECT 1 FROM phase WHERE process = ?1 AND kind = 'backward') AS inference";
 
+/* Of a group that changed: as many blocks at both moments, those that live at both counted or not. */
 static bool is_larger(const struct why_group *group)
 {
     return group->before_blocks > 0 && group->before_blocks == group->after_blocks;
@@ -89,7 +90,7 @@ int growth_cause_read(struct db *db, int64_t process, int64_t device, const stru
         err = query_read(db, inference_sql, Q_IN(process), Q_OUT(Q_INT(out->inference)));
     if (err < 0 || before.seq == GROUP_NONE || after.seq == GROUP_NONE)
         return err;
-    err = why_read(db, process, device, &before, &after, 1, &why);
+    err = why_read_changes(db, process, device, &before, &after, 1, &why);
     if (err == 0)
         err = explain(db, &why, last - first, out);
     why_clear(&why);

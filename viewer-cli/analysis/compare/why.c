@@ -38,7 +38,7 @@ int64_t why_change_of(const struct why *why, enum purpose purpose)
 
 struct gather {
     struct why *why;
-    const struct module_index *modules;
+    const struct module_index *modules; /* NULL: nobody asks */
     bool after;
 };
 
@@ -75,7 +75,8 @@ static bool add_block(void *self, const struct living_block *block)
     if (!group)
         return false;
     add(group, gather->after, block->size);
-    module_label_add(&group->modules, module_index_of(gather->modules, block), block->size);
+    if (gather->modules)
+        module_label_add(&group->modules, module_index_of(gather->modules, block), block->size);
     add(&why->categories[block->purpose], gather->after, block->size);
     *(gather->after ? &why->after_bytes : &why->before_bytes) += block->size;
     return true;
@@ -169,28 +170,52 @@ static int read_segments(struct db *db, int64_t process, int64_t device, struct 
     return query_end(&query);
 }
 
+/* Of what was added. */
+static int finish(struct db *db, size_t named, struct why *out)
+{
+    map_clear(&out->index);
+    sort_groups(out);
+    int err = name_groups(db, out, named);
+    for (size_t i = 0; i < out->group_count; i++) /* it points into the index */
+        out->groups[i].modules = (struct module_label){0};
+    return err;
+}
+
+static int read_blocks(struct db *db, int64_t process, int64_t device, struct why *out,
+                       const struct module_index *modules)
+{
+    struct gather first = {out, modules, false}, second = {out, modules, true};
+    int err = living_read(db, process, device, out->before.seq, add_block, &first);
+    return err < 0 ? err : living_read(db, process, device, out->after.seq, add_block, &second);
+}
+
 int why_read(struct db *db, int64_t process, int64_t device, const struct instant *before,
              const struct instant *after, size_t named, struct why *out)
 {
     *out = (struct why){.before = *before, .after = *after};
     struct module_index modules;
-    struct gather first = {out, &modules, false}, second = {out, &modules, true};
     begin_categories(out);
     int err = module_index_read(db, &modules);
     if (err == 0)
-        err = living_read(db, process, device, before->seq, add_block, &first);
+        err = read_blocks(db, process, device, out, &modules);
     if (err == 0)
-        err = living_read(db, process, device, after->seq, add_block, &second);
-    map_clear(&out->index);
-    sort_groups(out);
-    if (err == 0)
-        err = name_groups(db, out, named);
-    for (size_t i = 0; i < out->group_count; i++) /* it points into the index */
-        out->groups[i].modules = (struct module_label){0};
+        err = finish(db, named, out);
     module_index_clear(&modules);
     if (err == 0)
         err = read_segments(db, process, device, out);
     return err;
+}
+
+int why_read_changes(struct db *db, int64_t process, int64_t device, const struct instant *before,
+                     const struct instant *after, size_t named, struct why *out)
+{
+    *out = (struct why){.before = *before, .after = *after};
+    struct gather gone = {.why = out}, come = {.why = out, .after = true};
+    begin_categories(out);
+    int err = living_read_gone(db, process, device, before->seq, after->seq, add_block, &gone);
+    if (err == 0)
+        err = living_read_come(db, process, device, after->seq, before->seq, add_block, &come);
+    return err < 0 ? err : finish(db, named, out);
 }
 
 int why_tell_apart(struct db *db, struct why *why, size_t most)

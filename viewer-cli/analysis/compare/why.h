@@ -56,6 +56,10 @@ struct why {
 /* The first `named` groups get their names and modules. 0 or an error; why_clear in both cases. */
 int why_read(struct db *db, int64_t process, int64_t device, const struct instant *before,
              const struct instant *after, size_t named, struct why *out);
+/* The same, of an earlier and a later instant, without the blocks that live at both, without
+ * segments and modules: of a group, and of all, only the changes are right. */
+int why_read_changes(struct db *db, int64_t process, int64_t device, const struct instant *before,
+                     const struct instant *after, size_t named, struct why *out);
 /* Sites of the first `most` groups that are alike in their names are told apart. 0 or an error. */
 int why_tell_apart(struct db *db, struct why *why, size_t most);
 void why_clear(struct why *why);

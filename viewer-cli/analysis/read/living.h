@@ -32,12 +32,19 @@ struct living_block {
     const char *rule; /* that in words; valid during the call */
 };
 
-/* Calls `see` for each block that lives after the event `seq`, in no order. False from it: no
- * memory. 0 or an error. */
-int living_read(struct db *db, int64_t process, int64_t device, int64_t seq,
-                bool (*see)(void *self, const struct living_block *block), void *self);
+/* False: no memory. */
+typedef bool living_see(void *self, const struct living_block *block);
+
+/* Calls `see` for each block that lives after the event `seq`, in no order. 0 or an error. */
+int living_read(struct db *db, int64_t process, int64_t device, int64_t seq, living_see *see,
+                void *self);
 /* The same, of an instant that will be asked about again: its rows are kept (living_kept.h). */
-int living_read_kept(struct db *db, int64_t process, int64_t device, int64_t seq,
-                     bool (*see)(void *self, const struct living_block *block), void *self);
+int living_read_kept(struct db *db, int64_t process, int64_t device, int64_t seq, living_see *see,
+                     void *self);
+/* Only those of them that do not live after `later`; and that did not yet after `earlier`. */
+int living_read_gone(struct db *db, int64_t process, int64_t device, int64_t seq, int64_t later,
+                     living_see *see, void *self);
+int living_read_come(struct db *db, int64_t process, int64_t device, int64_t seq, int64_t earlier,
+                     living_see *see, void *self);
 
 #endif
