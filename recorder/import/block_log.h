@@ -55,8 +55,9 @@ struct block_log_entry {
     int64_t time_ns;
     uint64_t addr;      /* of a range: the time of its other end */
     uint64_t size;      /* of a range or mark of NVTX: its domain's name, 0 = the default one */
-    uint64_t allocated; /* the allocator's own sum after it, or BLOCK_LOG_UNKNOWN; of memory of the
-                         * driver: enum driver_memory, and its call stack above bit 32 */
+    uint64_t allocated; /* the allocator's own sum after it, or BLOCK_LOG_UNKNOWN; with SIZES_BOTH
+                         * what was asked for; of memory of the driver: enum driver_memory, and its
+                         * call stack above bit 32 */
     uint64_t reserved;  /* likewise; of memory of the driver: its stream; of a range that need not
                          * nest: its number */
     uint32_t name;      /* of a range, a mark, a call of the driver; of a block: its call stack, 0 =
@@ -103,6 +104,12 @@ uint32_t block_log_device(const struct block_log *log, uint32_t place);
 /* The earliest time of all, 0 if there is none. */
 int64_t block_log_first_ns(const struct block_log *log);
 
+enum block_log_sizes {
+    SIZES_OF_BLOCKS,
+    SIZES_ASKED_FOR,
+    SIZES_BOTH, /* of blocks; what was asked for is in `allocated`, and sums are nowhere */
+};
+
 struct block_log_feed {
     struct block_log *log;
     struct state *state;
@@ -112,7 +119,7 @@ struct block_log_feed {
     const char *argv;      /* of the process, for table process; NULL: not known */
     int64_t pid;           /* 0 = not known */
     bool all_frames;       /* keep frames that are none of a source, too */
-    bool requested;        /* the sizes are what was asked for */
+    enum block_log_sizes sizes;
     int (*flush)(void *self);
     void *self;
 

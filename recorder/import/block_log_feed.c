@@ -280,6 +280,14 @@ static int give_setting(struct telling *telling, const char *key, const char *va
     return broken ? ERR_NOMEM : telling_give(telling, &event);
 }
 
+static void fill_asked(uint64_t bytes, struct event *event)
+{
+    if (bytes == BLOCK_LOG_UNKNOWN)
+        return;
+    event->flags |= EVENT_F_REQUESTED;
+    event->a = bytes;
+}
+
 /* What lived before the log began is told at its beginning. */
 static int give_before(struct telling *telling)
 {
@@ -294,10 +302,8 @@ static int give_before(struct telling *telling)
                               .addr = entry->addr,
                               .size = entry->size,
                               .heap = telling_place(telling, entry->place) & EVENT_MAX_HEAP};
-        if (telling->feed->requested) {
-            event.flags = EVENT_F_REQUESTED;
-            event.a = entry->size;
-        }
+        if (telling->feed->sizes == SIZES_ASKED_FOR)
+            fill_asked(entry->size, &event);
         result->blocks_before++;
         err = telling_give(telling, &event);
     }
@@ -354,6 +360,8 @@ static int give_sum(struct telling *telling, uint32_t place, uint64_t bytes)
 static int give_throughout(struct telling *telling)
 {
     const struct block_log *log = telling->feed->log;
+    if (telling->feed->sizes == SIZES_BOTH)
+        return BASE_OK;
     struct before *places = mem_alloc(log->places.item_count + 1, sizeof *places);
     int err = places ? BASE_OK : ERR_NOMEM;
     if (places)
@@ -387,6 +395,17 @@ static void fill_totals(const struct block_log_entry *entry, struct event *event
     event->b = entry->reserved == BLOCK_LOG_UNKNOWN ? 0 : entry->reserved;
 }
 
+static void fill_sizes(enum block_log_sizes sizes, const struct block_log_entry *entry,
+                       struct event *event)
+{
+    if (sizes == SIZES_BOTH && entry->kind != LOG_ALLOC)
+        return;
+    if (entry->kind == LOG_ALLOC && sizes != SIZES_OF_BLOCKS)
+        fill_asked(sizes == SIZES_BOTH ? entry->allocated : entry->size, event);
+    else
+        fill_totals(entry, event);
+}
+
 static void fill_block(struct telling *telling, const struct block_log_entry *entry,
                        struct event *event)
 {
@@ -403,12 +422,7 @@ static void fill_block(struct telling *telling, const struct block_log_entry *en
         result->blocks += entry->kind == LOG_ALLOC;
         result->ooms += entry->kind == LOG_REFUSED;
     }
-    if (telling->feed->requested && entry->kind == LOG_ALLOC) {
-        event->flags = EVENT_F_REQUESTED;
-        event->a = entry->size;
-    } else {
-        fill_totals(entry, event);
-    }
+    fill_sizes(telling->feed->sizes, entry, event);
     result->events++;
 }
 

@@ -16,7 +16,7 @@ void fuzz_feed_log(struct block_log *log)
                                   .live = "fuzz",
                                   .allocator = "fuzz",
                                   .source = "fuzz",
-                                  .requested = log->count & 1,
+                                  .sizes = (enum block_log_sizes)(log->count % 3),
                                   .result = &result,
                                   .flush = fuzz_drop_rows,
                                   .self = state};
