@@ -12,8 +12,6 @@
 #include "mem.h"
 #include "writing.h"
 
-#define OPEN_MOST ((size_t)512) /* ranges of a stack that are looked at, from the innermost on */
-
 /* ---- order ---- */
 
 /* Of ranges that begin together the longest is first, of those that end together the latest. */
@@ -65,198 +63,6 @@ static int find_lost(struct block_log *log)
     return err;
 }
 
-/* ---- definitions ---- */
-
-uint32_t telling_define(struct telling *telling, enum arena_kind kind, const void *payload,
-                        size_t bytes)
-{
-    struct arena_record record = {.bytes = (uint32_t)bytes, .kind = (uint32_t)kind};
-    state_define(telling->process, &record, payload);
-    return ++telling->defined;
-}
-
-uint32_t telling_text(struct telling *telling, const char *text, size_t bytes)
-{
-    return bytes ? telling_define(telling, ARENA_STRING, text, bytes) : 0;
-}
-
-uint32_t telling_string(struct telling *telling, uint32_t name)
-{
-    if (!name)
-        return 0;
-    const char *text = intern_at(&telling->feed->log->names, name);
-    if (!telling->strings[name])
-        telling->strings[name] = telling_text(telling, text, strlen(text));
-    return telling->strings[name];
-}
-
-/* "train.py(12): forward" is a frame of Python, as torch.profiler names it. */
-static bool split_frame(const char *text, size_t *file, uint32_t *line, const char **function)
-{
-    const char *open = strstr(text, ".py(");
-    char *end;
-    if (!open || open[4] < '0' || open[4] > '9')
-        return false;
-    unsigned long number = strtoul(open + 4, &end, 10);
-    if (strncmp(end, "): ", 3) != 0 || !end[3] || number > INT32_MAX)
-        return false;
-    *file = (size_t)(open + 3 - text);
-    *line = (uint32_t)number;
-    *function = end + 3;
-    return true;
-}
-
-static uint32_t frame_of(struct telling *telling, uint32_t name)
-{
-    const char *text = intern_at(&telling->feed->log->names, name), *function;
-    struct arena_frame frame = {0};
-    size_t file;
-    if (telling->frames[name])
-        return telling->frames[name];
-    if (split_frame(text, &file, &frame.line, &function)) {
-        frame.function = telling_text(telling, function, strlen(function));
-        frame.file = telling_text(telling, text, file);
-        telling->has_line[name] = true;
-    } else {
-        frame.function = telling_string(telling, name);
-    }
-    return telling->frames[name] = telling_define(telling, ARENA_FRAME, &frame, sizeof frame);
-}
-
-uint32_t telling_place(struct telling *telling, uint32_t place)
-{
-    struct arena_heap heap;
-    if (!place || telling->places[place])
-        return place ? telling->places[place] : 0;
-    memcpy(&heap, intern_at(&telling->feed->log->places, place), sizeof heap);
-    return telling->places[place] = telling_define(telling, ARENA_HEAP, &heap, sizeof heap);
-}
-
-static uint32_t own_frame(struct telling *telling, uint32_t number)
-{
-    struct block_log_frame from;
-    if (telling->own_frames[number])
-        return telling->own_frames[number];
-    memcpy(&from, intern_at(&telling->feed->log->frames, number), sizeof from);
-    struct arena_frame frame = {.function = telling_string(telling, from.function),
-                                .file = telling_string(telling, from.file),
-                                .line = from.line};
-    return telling->own_frames[number] = telling_define(telling, ARENA_FRAME, &frame, sizeof frame);
-}
-
-uint32_t telling_stack(struct telling *telling, uint32_t stack)
-{
-    uint32_t frames[BLOCK_LOG_DEPTH];
-    const struct intern *stacks = &telling->feed->log->stacks;
-    if (!stack || telling->stacks[stack])
-        return stack ? telling->stacks[stack] : 0;
-    size_t depth = (size_t)stacks->items[stack - 1].count / sizeof *frames;
-    memcpy(frames, intern_at(stacks, stack), depth * sizeof *frames);
-    for (size_t i = 0; i < depth; i++)
-        frames[i] = own_frame(telling, frames[i]);
-    return telling->stacks[stack] =
-               telling_define(telling, ARENA_SITE, frames, depth * sizeof *frames);
-}
-
-/* ---- ranges that are open ---- */
-
-static int open_range(struct telling *telling, uint32_t thread, uint32_t name)
-{
-    uint64_t top = map_get(&telling->tops, thread);
-    uint32_t at = telling->open_free;
-    if (at) {
-        telling->open_free = telling->open[at - 1].below;
-    } else {
-        if (!MEM_GROW(telling->open, telling->open_cap, telling->open_count + 1))
-            return ERR_NOMEM;
-        at = (uint32_t)++telling->open_count;
-    }
-    telling->open[at - 1] = (struct open_range){name, top == MAP_NONE ? 0 : (uint32_t)top};
-    return map_put(&telling->tops, thread, at, NULL) ? BASE_OK : ERR_NOMEM;
-}
-
-/* Every begin has its end behind it, so the stack has one; ranges that do not nest end each other.
- */
-static void close_range(struct telling *telling, uint32_t thread)
-{
-    uint64_t top = map_get(&telling->tops, thread);
-    if (top == MAP_NONE || !top)
-        return;
-    struct open_range *range = &telling->open[top - 1];
-    map_put(&telling->tops, thread, range->below, NULL);
-    range->below = telling->open_free;
-    telling->open_free = (uint32_t)top;
-}
-
-/* Operators that do nothing but ask for memory: who called them is the site. */
-static bool only_allocates(const struct telling *telling, uint32_t name)
-{
-    static const char *const operators[] = {"aten::empty",      "aten::empty_strided",
-                                            "aten::empty_like", "aten::new_empty",
-                                            "aten::resize_",    "aten::new_empty_strided"};
-    const char *text = intern_at(&telling->feed->log->names, name);
-    for (size_t i = 0; i < sizeof operators / sizeof *operators; i++)
-        if (strcmp(text, operators[i]) == 0)
-            return true;
-    return false;
-}
-
-/* The names of what is open on the thread, innermost first. */
-static size_t names_open(const struct telling *telling, uint32_t thread, uint32_t *names,
-                         size_t most)
-{
-    uint64_t top = map_get(&telling->tops, thread);
-    size_t count = 0;
-    for (uint32_t at = top == MAP_NONE ? 0 : (uint32_t)top; at && count < most;
-         at = telling->open[at - 1].below)
-        if (telling->open[at - 1].name)
-            names[count++] = telling->open[at - 1].name;
-    return count;
-}
-
-/* As in a recording: where frames of sources are among them, those alone; else all, from the first
- * operator on that does more than ask for memory. */
-static size_t choose_frames(struct telling *telling, const uint32_t *names, size_t count,
-                            uint32_t *frames)
-{
-    size_t first = 0, depth = 0;
-    bool sources = false;
-    for (size_t i = 0; i < count; i++) {
-        frame_of(telling, names[i]);
-        sources = sources || telling->has_line[names[i]];
-    }
-    sources = sources && !telling->feed->all_frames;
-    while (!sources && !telling->feed->all_frames && first + 1 < count &&
-           only_allocates(telling, names[first]))
-        first++;
-    for (size_t i = first; i < count && depth < BLOCK_LOG_DEPTH; i++)
-        if (!sources || telling->has_line[names[i]])
-            frames[depth++] = frame_of(telling, names[i]);
-    return depth;
-}
-
-/* The definition's number; 0 = nothing is open, or no memory. */
-static uint32_t site_of(struct telling *telling, uint32_t thread)
-{
-    uint32_t names[OPEN_MOST], frames[BLOCK_LOG_DEPTH];
-    size_t count = names_open(telling, thread, names, OPEN_MOST);
-    size_t depth = choose_frames(telling, names, count, frames);
-    if (!depth)
-        return 0;
-    uint32_t site =
-        budget_intern(&telling->feed->log->budget, &telling->sites, frames, depth * sizeof *frames);
-    if (!site || !MEM_GROW(telling->site_numbers, telling->site_cap, site)) {
-        telling->no_memory = site || !telling->feed->log->budget.refused;
-        return 0;
-    }
-    if (site > telling->sites_defined) {
-        telling->site_numbers[site - 1] =
-            telling_define(telling, ARENA_SITE, frames, depth * sizeof *frames);
-        telling->sites_defined = site;
-    }
-    return telling->site_numbers[site - 1];
-}
-
 /* ---- events ---- */
 
 int telling_give(struct telling *telling, const struct event *event)
@@ -280,97 +86,12 @@ static int give_setting(struct telling *telling, const char *key, const char *va
     return broken ? ERR_NOMEM : telling_give(telling, &event);
 }
 
-static void fill_asked(uint64_t bytes, struct event *event)
+void telling_asked(uint64_t bytes, struct event *event)
 {
     if (bytes == BLOCK_LOG_UNKNOWN)
         return;
     event->flags |= EVENT_F_REQUESTED;
     event->a = bytes;
-}
-
-/* What lived before the log began is told at its beginning. */
-static int give_before(struct telling *telling)
-{
-    const struct block_log *log = telling->feed->log;
-    struct import_result *result = telling->feed->result;
-    int err = BASE_OK;
-    for (size_t i = 0; err == BASE_OK && i < log->count; i++) {
-        const struct block_log_entry *entry = &log->entries[i];
-        if (!entry->lost)
-            continue;
-        struct event event = {.kind = EVENT_BLOCK_ALLOC,
-                              .addr = entry->addr,
-                              .size = entry->size,
-                              .heap = telling_place(telling, entry->place) & EVENT_MAX_HEAP};
-        if (telling->feed->sizes == SIZES_ASKED_FOR)
-            fill_asked(entry->size, &event);
-        result->blocks_before++;
-        err = telling_give(telling, &event);
-    }
-    return err;
-}
-
-/* Of a place: what its allocator's own sum was before the first event, and what of it is freed. */
-struct before {
-    bool seen;
-    uint64_t bytes, freed;
-};
-
-static uint64_t sum_before(const struct block_log_entry *entry)
-{
-    uint64_t bytes = 0;
-    bool odd = entry->allocated == BLOCK_LOG_UNKNOWN;
-    odd = odd ||
-          (entry->kind == LOG_FREE ? __builtin_add_overflow(entry->allocated, entry->size, &bytes)
-                                   : __builtin_sub_overflow(entry->allocated, entry->size, &bytes));
-    return odd ? 0 : bytes;
-}
-
-static void look_before(const struct block_log *log, struct before *places)
-{
-    for (size_t i = 0; i < log->count; i++) {
-        const struct block_log_entry *entry = &log->entries[i];
-        struct before *place = &places[entry->place];
-        if (entry->kind != LOG_ALLOC && entry->kind != LOG_FREE)
-            continue;
-        if (!place->seen)
-            *place = (struct before){.seen = true, .bytes = sum_before(entry)};
-        if (entry->lost && __builtin_add_overflow(place->freed, entry->size, &place->freed))
-            place->freed = UINT64_MAX;
-    }
-}
-
-/* Its tag keeps it from being taken for a parameter, which it may be only in part. */
-static int give_sum(struct telling *telling, uint32_t place, uint64_t bytes)
-{
-    static const char name[] = "live all the time";
-    struct event event = {.kind = EVENT_BLOCK_ALLOC,
-                          .addr = BLOCK_LOG_THROUGHOUT,
-                          .size = bytes,
-                          .heap = telling_place(telling, place) & EVENT_MAX_HEAP};
-    int err = telling_give(telling, &event);
-    event.kind = EVENT_TAG;
-    event.a = CATEGORY_OTHER;
-    event.name = telling_text(telling, name, sizeof name - 1);
-    telling->feed->result->throughout += bytes;
-    return err ? err : telling_give(telling, &event);
-}
-
-/* What is live all through the log is in no event of it: one block, by the allocator's own sum. */
-static int give_throughout(struct telling *telling)
-{
-    const struct block_log *log = telling->feed->log;
-    if (telling->feed->sizes == SIZES_BOTH)
-        return BASE_OK;
-    struct before *places = mem_alloc(log->places.item_count + 1, sizeof *places);
-    int err = places ? BASE_OK : ERR_NOMEM;
-    if (places)
-        look_before(log, places);
-    for (uint32_t i = 1; err == BASE_OK && i <= log->places.item_count; i++)
-        if (places[i].bytes > places[i].freed)
-            err = give_sum(telling, i, places[i].bytes - places[i].freed);
-    mem_free(places);
-    return err;
 }
 
 static int give_settings(struct telling *telling)
@@ -401,7 +122,7 @@ static void fill_sizes(enum block_log_sizes sizes, const struct block_log_entry 
     if (sizes == SIZES_BOTH && entry->kind != LOG_ALLOC)
         return;
     if (entry->kind == LOG_ALLOC && sizes != SIZES_OF_BLOCKS)
-        fill_asked(sizes == SIZES_BOTH ? entry->allocated : entry->size, event);
+        telling_asked(sizes == SIZES_BOTH ? entry->allocated : entry->size, event);
     else
         fill_totals(entry, event);
 }
@@ -417,8 +138,8 @@ static void fill_block(struct telling *telling, const struct block_log_entry *en
         event->kind = EVENT_BLOCK_FREE;
     } else {
         event->kind = entry->kind == LOG_ALLOC ? EVENT_BLOCK_ALLOC : EVENT_OOM;
-        event->site =
-            entry->name ? telling_stack(telling, entry->name) : site_of(telling, entry->thread);
+        event->site = entry->name ? telling_stack(telling, entry->name)
+                                  : telling_site(telling, entry->thread);
         result->blocks += entry->kind == LOG_ALLOC;
         result->ooms += entry->kind == LOG_REFUSED;
     }
@@ -454,8 +175,8 @@ static int take_range(struct telling *telling, const struct block_log_entry *ent
     const char *text = intern_at(&telling->feed->log->names, entry->name);
     bool step = feed_note_kind(text, &ignored) == NOTE_IS_STEP;
     if (entry->kind == LOG_RANGE_BEGIN)
-        return open_range(telling, entry->thread, step ? 0 : entry->name);
-    close_range(telling, entry->thread);
+        return telling_open(telling, entry->thread, step ? 0 : entry->name);
+    telling_close(telling, entry->thread);
     return BASE_OK;
 }
 
@@ -600,9 +321,9 @@ static int tell_all(struct telling *tellings, struct block_log_feed *feeds, size
         if (err == BASE_OK)
             err = begin(&tellings[i]);
         if (err == BASE_OK)
-            err = give_before(&tellings[i]);
+            err = telling_before(&tellings[i]);
         if (err == BASE_OK)
-            err = give_throughout(&tellings[i]);
+            err = telling_throughout(&tellings[i]);
         if (err == BASE_OK)
             err = give_settings(&tellings[i]);
     }

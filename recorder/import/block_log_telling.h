@@ -54,8 +54,20 @@ uint32_t telling_text(struct telling *telling, const char *text, size_t bytes); 
 uint32_t telling_string(struct telling *telling, uint32_t name); /* 0: the name is empty, or 0 */
 uint32_t telling_place(struct telling *telling, uint32_t place);
 uint32_t telling_stack(struct telling *telling, uint32_t stack);
+/* A range begins, and ends, on a thread: ranges that do not nest end each other. */
+int telling_open(struct telling *telling, uint32_t thread, uint32_t name);
+void telling_close(struct telling *telling, uint32_t thread);
+/* What is open on the thread, as a call site; 0 = nothing is, or no memory. */
+uint32_t telling_site(struct telling *telling, uint32_t thread);
 /* A base_err. */
 int telling_give(struct telling *telling, const struct event *event);
+
+/* The event has, if it is known, what was asked for. */
+void telling_asked(uint64_t bytes, struct event *event);
+
+/* block_log_before.c: what lived before the first entry. */
+int telling_before(struct telling *telling);
+int telling_throughout(struct telling *telling);
 
 /* block_log_driver.c: an entry of one of its kinds, or of NVTX. */
 int telling_driver(struct telling *telling, const struct block_log_entry *entry);
