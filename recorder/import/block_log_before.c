@@ -1,6 +1,5 @@
 /* What lived before a log began: blocks of which it has the end, and the sum of those that it never
  * mentions. */
-#include <string.h>
 
 #include "block_log_telling.h"
 #include "error.h"

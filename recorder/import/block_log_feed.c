@@ -2,7 +2,6 @@
  * for. Memory of the driver and NVTX are block_log_driver.c's. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "block_log_telling.h"
 #include "buf.h"

@@ -132,7 +132,13 @@ int build_memo_get(struct build *build, uint64_t number, value *out);
 void build_named_again(struct build *build, value v); /* the stack has it twice */
 int build_finish(struct build *build, value top);
 
-/* ---- between build.c and build_set.c ---- */
+/* ---- between build.c, build_set.c and build_top.c ---- */
+
+/* One more in an array of the snapshot; false: no memory. */
+#define BUILD_ADD(snapshot, array, count, cap, ...)                                                \
+    (BUDGET_GROW(&(snapshot)->budget, (snapshot)->array, (snapshot)->cap, (snapshot)->count + 1)   \
+         ? ((snapshot)->array[(snapshot)->count++] = __VA_ARGS__, true)                            \
+         : false)
 
 struct object *build_object(struct build *build, value v); /* NULL: it is none (any more) */
 value build_resolve(const struct build *build, value v);
@@ -141,6 +147,12 @@ void build_done(struct build *build, value v, value becomes);
 /* A value that is put into a container under this key (KEY_NONE: a list). */
 int build_seal(struct build *build, value v, enum key key, value *out);
 
+/* A value of another type than its key has. */
+static inline void build_odd(struct build *build)
+{
+    build->snapshot->odd_values++;
+}
+
 /* build_set.c: what a dictionary is, by its keys so far: VALUE_OBJECT = not settled. */
 enum value_kind build_shape(const struct pair *pairs, size_t count);
 int build_new_record(struct build *build, enum value_kind kind, value *out);
@@ -148,5 +160,6 @@ int build_set_field(struct build *build, value record, enum key key, value v);
 void build_settings(struct build *build, const struct pair *pairs, size_t count);
 void build_roundup(struct build *build, const struct object *dict);
 bool build_number(struct build *build, value v, uint64_t *out); /* of no sign; false counts */
+int build_set_top(struct build *build, enum key key, value v);  /* build_top.c */
 
 #endif

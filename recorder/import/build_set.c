@@ -1,14 +1,7 @@
 /* The fields of records, by key. A value of another type than its key has is counted and left out,
  * as if the key were missing. */
-#include <string.h>
-
 #include "build.h"
 #include "error.h"
-
-static void odd(struct build *build)
-{
-    build->snapshot->odd_values++;
-}
 
 bool build_number(struct build *build, value v, uint64_t *out)
 {
@@ -17,7 +10,7 @@ bool build_number(struct build *build, value v, uint64_t *out)
         *out = (uint64_t)value_int(v);
         return true;
     }
-    odd(build);
+    build_odd(build);
     return false;
 }
 
@@ -28,7 +21,7 @@ static bool string_of(struct build *build, value v, uint32_t *out)
         *out = (uint32_t)value_payload(v);
         return true;
     }
-    odd(build);
+    build_odd(build);
     return false;
 }
 
@@ -60,11 +53,6 @@ enum value_kind build_shape(const struct pair *pairs, size_t count)
     return VALUE_OBJECT;
 }
 
-#define ADD(snapshot, array, count, cap, ...)                                                      \
-    (BUDGET_GROW(&(snapshot)->budget, (snapshot)->array, (snapshot)->cap, (snapshot)->count + 1)   \
-         ? ((snapshot)->array[(snapshot)->count++] = __VA_ARGS__, true)                            \
-         : false)
-
 int build_new_record(struct build *build, enum value_kind kind, value *out)
 {
     struct snapshot *s = build->snapshot;
@@ -72,17 +60,17 @@ int build_new_record(struct build *build, enum value_kind kind, value *out)
     size_t at = 0;
     if (kind == VALUE_ENTRY) {
         at = s->entry_count;
-        added = ADD(s, entries, entry_count, entry_cap, (struct trace_entry){0});
+        added = BUILD_ADD(s, entries, entry_count, entry_cap, (struct trace_entry){0});
     } else if (kind == VALUE_BLOCK) {
         at = s->block_count;
-        added = ADD(s, blocks, block_count, block_cap,
-                    (struct snapshot_block){.requested = SNAPSHOT_NOT_KNOWN});
+        added = BUILD_ADD(s, blocks, block_count, block_cap,
+                          (struct snapshot_block){.requested = SNAPSHOT_NOT_KNOWN});
     } else if (kind == VALUE_SEGMENT) {
         at = s->segment_count;
-        added = ADD(s, segments, segment_count, segment_cap, (struct snapshot_segment){0});
+        added = BUILD_ADD(s, segments, segment_count, segment_cap, (struct snapshot_segment){0});
     } else if (kind == VALUE_NOTE) {
         at = s->note_count;
-        added = ADD(s, notes, note_count, note_cap, (struct snapshot_note){0});
+        added = BUILD_ADD(s, notes, note_count, note_cap, (struct snapshot_note){0});
     }
     if (!added || at >= UINT32_MAX)
         return ERR_NOMEM;
@@ -171,7 +159,7 @@ static int set_entry(struct build *build, size_t at, enum key key, value v)
         if (value_kind(v) == VALUE_SITE)
             entry->site = (uint32_t)value_payload(v);
         else
-            odd(build);
+            build_odd(build);
         break;
     default:
         break;
@@ -190,7 +178,7 @@ static void set_state(struct build *build, struct snapshot_block *block, value v
              v == value_make(VALUE_STRING, KEY_IS_AWAITING))
         block->life = BLOCK_PENDING;
     else if (v != value_make(VALUE_STRING, KEY_IS_INACTIVE))
-        odd(build);
+        build_odd(build);
 }
 
 /* The old form: a list of {real_size, frames}, the first one the newest. */
@@ -246,7 +234,7 @@ static int take_blocks(struct build *build, size_t segment, value v)
     struct snapshot *s = build->snapshot;
     const struct object *list = build_object(build, v);
     if (!list || list->kind != OBJECT_LIST) {
-        odd(build);
+        build_odd(build);
         return BASE_OK;
     }
     size_t first = s->block_count;
@@ -259,8 +247,8 @@ static int take_blocks(struct build *build, size_t segment, value v)
             if (value_kind(item.first) != VALUE_BLOCK)
                 continue;
             for (uint32_t k = 0; k < item.n; k++)
-                if (!ADD(s, blocks, block_count, block_cap,
-                         s->blocks[value_payload(item.first) + k]))
+                if (!BUILD_ADD(s, blocks, block_count, block_cap,
+                               s->blocks[value_payload(item.first) + k]))
                     return ERR_NOMEM;
         }
         s->segments[segment].first_block = (uint32_t)first;
@@ -347,7 +335,7 @@ void build_roundup(struct build *build, const struct object *dict)
         if (divisions <= UINT32_MAX && !(divisions & (divisions - 1)))
             config->roundup[slot] = (uint32_t)divisions;
         else
-            odd(build);
+            build_odd(build);
     }
 }
 
@@ -358,7 +346,7 @@ static void set_size(struct build *build, value v, uint64_t *size)
     else if (value_kind(v) == VALUE_INT && value_int(v) > 0)
         *size = (uint64_t)value_int(v);
     else
-        odd(build);
+        build_odd(build);
 }
 
 void build_settings(struct build *build, const struct pair *pairs, size_t count)
@@ -407,169 +395,6 @@ void build_settings(struct build *build, const struct pair *pairs, size_t count)
     }
 }
 
-/* ---- the whole ---- */
-
-/* The events of one device, in a row: where they are, or as copies behind all others. */
-static int trace_of(struct build *build, value v, struct snapshot_trace *trace)
-{
-    struct snapshot *s = build->snapshot;
-    const struct object *list = build_object(build, build_resolve(build, v));
-    *trace = (struct snapshot_trace){.first = s->entry_count};
-    if (!list || list->kind != OBJECT_LIST)
-        return BASE_OK;
-    bool one = list->count == 1 && value_kind(list->as.items[0].first) == VALUE_ENTRY;
-    if (one)
-        *trace =
-            (struct snapshot_trace){value_payload(list->as.items[0].first), list->as.items[0].n};
-    for (size_t i = 0; !one && i < list->count; i++) {
-        struct item item = list->as.items[i];
-        for (uint32_t k = 0; value_kind(item.first) == VALUE_ENTRY && k < item.n; k++)
-            if (!ADD(s, entries, entry_count, entry_cap, s->entries[value_payload(item.first) + k]))
-                return ERR_NOMEM;
-    }
-    if (!one)
-        trace->count = s->entry_count - trace->first;
-    build_done(build, build_resolve(build, v), value_make(VALUE_OTHER, 0));
-    return BASE_OK;
-}
-
-static int take_trace(struct build *build, value v)
-{
-    struct snapshot *s = build->snapshot;
-    struct snapshot_trace trace;
-    int err = trace_of(build, v, &trace);
-    if (err)
-        return err;
-    return ADD(s, traces, trace_count, trace_cap, trace) ? BASE_OK : ERR_NOMEM;
-}
-
-static int take_traces(struct build *build, value v)
-{
-    const struct object *list = build_object(build, v);
-    struct snapshot *s = build->snapshot;
-    if (!list || list->kind != OBJECT_LIST) {
-        odd(build);
-        return BASE_OK;
-    }
-    if (list->count > IMPORT_MAX_DEVICES)
-        return ERR_LIMIT;
-    s->trace_count = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        int err = take_trace(build, list->as.items[i].first);
-        if (err)
-            return err;
-        list = build_object(build, v);
-        if (!list)
-            return ERR_CORRUPT;
-    }
-    build_done(build, v, value_make(VALUE_OTHER, 0));
-    return BASE_OK;
-}
-
-/* The segments of a list, in a row: where they are, or as copies behind all others. */
-static int segments_of(struct build *build, value v, size_t *first, size_t *count)
-{
-    struct snapshot *s = build->snapshot;
-    const struct object *list = build_object(build, v);
-    *first = s->segment_count;
-    *count = 0;
-    if (!list || list->kind != OBJECT_LIST) {
-        odd(build);
-        return BASE_OK;
-    }
-    if (list->count == 1 && value_kind(list->as.items[0].first) == VALUE_SEGMENT) {
-        *first = value_payload(list->as.items[0].first);
-        *count = list->as.items[0].n;
-    } else {
-        for (size_t i = 0; i < list->count; i++) {
-            struct item item = list->as.items[i];
-            for (uint32_t k = 0; value_kind(item.first) == VALUE_SEGMENT && k < item.n; k++)
-                if (!ADD(s, segments, segment_count, segment_cap,
-                         s->segments[value_payload(item.first) + k]))
-                    return ERR_NOMEM;
-        }
-        *count = s->segment_count - *first;
-    }
-    build_done(build, v, value_make(VALUE_OTHER, 0));
-    return BASE_OK;
-}
-
-static bool is_list(struct build *build, value v)
-{
-    const struct object *list = build_object(build, v);
-    return list && list->kind == OBJECT_LIST;
-}
-
-static int take_segments(struct build *build, value v)
-{
-    struct snapshot *s = build->snapshot;
-    s->has_segments = s->has_segments || is_list(build, v);
-    return segments_of(build, v, &s->listed_first, &s->listed_count);
-}
-
-/* ---- pinned memory of the host ---- */
-
-static size_t item_count(struct build *build, value v)
-{
-    const struct object *list = build_object(build, v);
-    return list && list->kind == OBJECT_LIST ? list->count : 0;
-}
-
-/* A list of what is no segment has nothing that can be read. */
-static int take_host_segments(struct build *build, value v)
-{
-    struct snapshot *s = build->snapshot;
-    bool any = item_count(build, v) > 0, list = is_list(build, v);
-    int err = segments_of(build, v, &s->host_first, &s->host_count);
-    s->left_host = s->left_host || !list || (any && !s->host_count);
-    s->has_host_segments = list && (s->host_count || !any);
-    return err;
-}
-
-/* The host has one allocator: a list of events, or a list with that list in it. */
-static int take_host_trace(struct build *build, value v)
-{
-    struct snapshot *s = build->snapshot;
-    const struct object *list = build_object(build, v);
-    size_t count = item_count(build, v), taken = 0;
-    s->left_host = s->left_host || !list;
-    if (!count)
-        return BASE_OK;
-    if (value_kind(build_resolve(build, list->as.items[0].first)) == VALUE_ENTRY)
-        return trace_of(build, v, &s->host_trace);
-    for (size_t i = 0; i < count; i++) {
-        struct snapshot_trace trace;
-        int err = trace_of(build, list->as.items[i].first, &trace);
-        if (err)
-            return err;
-        if (trace.count && !taken++)
-            s->host_trace = trace;
-        list = build_object(build, v);
-        if (!list)
-            return ERR_CORRUPT;
-    }
-    s->left_host = s->left_host || taken != 1;
-    build_done(build, v, value_make(VALUE_OTHER, 0));
-    return BASE_OK;
-}
-
-static int set_top(struct build *build, enum key key, value v)
-{
-    v = build_resolve(build, v);
-    switch (key) {
-    case KEY_SEGMENTS:
-        return take_segments(build, v);
-    case KEY_DEVICE_TRACES:
-        return take_traces(build, v);
-    case KEY_HOST_SEGMENTS:
-        return take_host_segments(build, v);
-    case KEY_HOST_TRACES:
-        return take_host_trace(build, v);
-    default:
-        return BASE_OK; /* settings were taken when they were sealed, notes are in their array */
-    }
-}
-
 int build_set_field(struct build *build, value record, enum key key, value v)
 {
     size_t at = value_payload(record);
@@ -585,24 +410,6 @@ int build_set_field(struct build *build, value record, enum key key, value v)
         set_note(build, at, key, v);
         return BASE_OK;
     default:
-        return set_top(build, key, v);
+        return build_set_top(build, key, v);
     }
-}
-
-int build_finish(struct build *build, value top)
-{
-    value sealed;
-    int err = build_seal(build, top, KEY_NONE, &sealed);
-    if (err)
-        return err;
-    if (value_kind(sealed) == VALUE_TOP)
-        return BASE_OK;
-    const struct object *list = build_object(build, sealed);
-    if (list && list->kind == OBJECT_LIST && list->count &&
-        value_kind(list->as.items[0].first) == VALUE_SEGMENT)
-        return take_segments(build, sealed);
-    build->trouble =
-        "it is not a snapshot: neither a dictionary with segments or device_traces, nor "
-        "a list of segments";
-    return ERR_NOTOURS;
 }

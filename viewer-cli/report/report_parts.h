@@ -9,6 +9,10 @@
 /* NULL if it is not asked for. */
 const struct report_process *report_process_of(const struct report *report, int64_t id);
 
+/* Reads the processes and devices that the options ask for. 0 or an error; *code: an exit status,
+ * with a message, where they are not there. */
+int report_find_scopes(struct report *report, int *code);
+
 /* Notices what was lost, what was thinned out, and that the recording is not finished. 0 or an
  * error. */
 int report_notice_all(struct report *report);

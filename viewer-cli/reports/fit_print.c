@@ -1,56 +1,11 @@
 #include "fit_print.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "buf.h"
+#include "fit_sections.h"
 #include "human.h"
-
-static struct emit *emit_of(const struct fit_part *part)
-{
-    return &part->report->emit;
-}
-
-void fit_put_scope(const struct fit_part *part)
-{
-    emit_int(emit_of(part), part->scope->process.id);
-    emit_text(emit_of(part), part->scope->device_text);
-}
-
-static void put_buf(struct emit *emit, struct buf *text)
-{
-    emit_text(emit, buf_string(text));
-    emit->out.broken = emit->out.broken || text->broken;
-    buf_clear(text);
-}
-
-/* Of --gpu, else that of a rehearsal; 0: none is known, or none is taken off. */
-static int64_t context_off(const struct fit_part *part)
-{
-    const struct fit_options *options = part->options;
-    if (options->gpu || options->memory == REPORT_ANY || part->context == FIT_NONE)
-        return options->context;
-    return part->context;
-}
-
-int64_t fit_reserve(const struct fit_part *part)
-{
-    int64_t reserve = part->options->reserve == REPORT_ANY ? 0 : part->options->reserve;
-    return reserve + context_off(part);
-}
-
-/* The smallest memory of the settings in force, or the lower bound; without what is set aside. */
-static int64_t least_of(const struct fit_part *part)
-{
-    int64_t smallest = part->rows[0].need.smallest, least = part->ended.at_least;
-    return part->ended.is_refused && least != FIT_NONE && least > smallest ? least : smallest;
-}
-
-int64_t fit_smallest_of(const struct fit_part *part, const struct fit_need *need)
-{
-    return need->smallest == FIT_NONE ? FIT_NONE : need->smallest + fit_reserve(part);
-}
 
 static const char *conf_text(const char *conf)
 {
@@ -124,7 +79,7 @@ static void put_replayed(const struct fit_part *part)
     buf_print(&text, "%s allocation%s, %s",
               human_count(number, (int64_t)part->fit.as_recorded.compared),
               part->fit.as_recorded.compared == 1 ? "" : "s", by[replay_sizes(&part->fit.trace)]);
-    put_buf(emit_of(part), &text);
+    fit_put_buf(fit_emit(part), &text);
 }
 
 static void put_match(const struct fit_part *part)
@@ -133,7 +88,7 @@ static void put_match(const struct fit_part *part)
     char equal[HUMAN_MAX], all[HUMAN_MAX];
     struct buf text = {0};
     if (!part->fit.compared) {
-        emit_null(emit_of(part));
+        emit_null(fit_emit(part));
         return;
     }
     buf_print(&text, "%s of %s addresses", human_count(equal, (int64_t)out->equal),
@@ -141,7 +96,7 @@ static void put_match(const struct fit_part *part)
     if (out->segments_recorded)
         buf_print(&text, ", %s of %s segments", human_count(equal, (int64_t)out->segments_equal),
                   human_count(all, (int64_t)out->segments_recorded));
-    put_buf(emit_of(part), &text);
+    fit_put_buf(fit_emit(part), &text);
 }
 
 static void put_adopted(const struct fit_part *part)
@@ -150,7 +105,7 @@ static void put_adopted(const struct fit_part *part)
     char number[HUMAN_MAX], bytes[HUMAN_MAX];
     struct buf text = {0};
     if (!trace->living_adopted) {
-        emit_null(emit_of(part));
+        emit_null(fit_emit(part));
         return;
     }
     buf_print(&text, "%s block%s with %s were live before the recording began, %s",
@@ -158,12 +113,12 @@ static void put_adopted(const struct fit_part *part)
               trace->living_adopted == 1 ? "" : "s",
               human_bytes(bytes, (int64_t)trace->living_adopted_bytes),
               part->rows[0].need.anew ? "allocated again" : "taken over as they lay");
-    put_buf(emit_of(part), &text);
+    fit_put_buf(fit_emit(part), &text);
 }
 
 static bool is_bound(const struct fit_part *part)
 {
-    return part->ended.is_refused && least_of(part) != FIT_NONE;
+    return part->ended.is_refused && fit_least_of(part) != FIT_NONE;
 }
 
 /* "776 MiB, without the CUDA context"; "more than 17.8 GiB" where a request was refused. With what
@@ -173,9 +128,9 @@ static void put_smallest_text(const struct fit_part *part)
 {
     char bytes[HUMAN_MAX], context[HUMAN_MAX];
     struct buf text = {0};
-    int64_t least = least_of(part);
+    int64_t least = fit_least_of(part);
     if (least == FIT_NONE) {
-        emit_null(emit_of(part));
+        emit_null(fit_emit(part));
         return;
     }
     buf_print(&text, "%s%s", is_bound(part) ? "more than " : "",
@@ -187,13 +142,13 @@ static void put_smallest_text(const struct fit_part *part)
                   human_bytes(bytes, least + part->context));
     else
         buf_text(&text, ", without the CUDA context");
-    put_buf(emit_of(part), &text);
+    fit_put_buf(fit_emit(part), &text);
 }
 
 static void put_smallest(const struct fit_part *part)
 {
-    emit_known(emit_of(part), fit_smallest_of(part, &part->rows[0].need));
-    emit_known(emit_of(part), is_bound(part) ? least_of(part) + fit_reserve(part) : FIT_NONE);
+    emit_known(fit_emit(part), fit_smallest_of(part, &part->rows[0].need));
+    emit_known(fit_emit(part), is_bound(part) ? fit_least_of(part) + fit_reserve(part) : FIT_NONE);
 }
 
 /* Why the replay's peak is not that of the run. */
@@ -217,14 +172,14 @@ static void put_highest(const struct fit_part *part)
     human_bytes(replayed, part->rows[0].need.peak_allocated);
     if (part->highest != FIT_NONE && strcmp(human_bytes(recorded, part->highest), replayed) != 0)
         buf_print(&text, "%s: %s", recorded, peak_reason(part));
-    emit_text(emit_of(part), text.count ? buf_string(&text) : NULL);
-    emit_of(part)->out.broken = emit_of(part)->out.broken || text.broken;
+    emit_text(fit_emit(part), text.count ? buf_string(&text) : NULL);
+    fit_emit(part)->out.broken = fit_emit(part)->out.broken || text.broken;
     buf_clear(&text);
 }
 
 static void put_replay(const struct fit_part *part)
 {
-    struct emit *emit = emit_of(part);
+    struct emit *emit = fit_emit(part);
     const struct replay_trace *trace = &part->fit.trace;
     const struct replay_outcome *out = &part->fit.as_recorded;
     const struct fit_need *need = &part->rows[0].need;
@@ -255,7 +210,7 @@ static void put_replay(const struct fit_part *part)
     emit_known(emit, fit_reserve(part) ? fit_reserve(part) : FIT_NONE);
     put_replayed(part);
     buf_print(&settings, "%s%s", conf_text(part->rows[0].text), settings_source(part));
-    put_buf(emit, &settings);
+    fit_put_buf(emit, &settings);
     put_match(part);
     put_adopted(part);
 }
@@ -277,7 +232,7 @@ static const struct emit_column settings_columns[] = {
 
 static void put_settings(const struct fit_part *part)
 {
-    struct emit *emit = emit_of(part);
+    struct emit *emit = fit_emit(part);
     int64_t first = fit_smallest_of(part, &part->rows[0].need);
     if (!part->options->table)
         return;
@@ -299,207 +254,7 @@ static void put_settings(const struct fit_part *part)
     }
 }
 
-/* ---- the verdict on --memory ---- */
-
-static const struct emit_column memory_columns[] = {
-    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
-    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "GPU", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
-    {"memory", NULL, EMIT_BYTES, 0},
-    {"reserve", NULL, EMIT_BYTES, EMIT_PROGRAMS},
-    {NULL, "set aside", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
-    {NULL, "for the context", EMIT_BYTES, EMIT_PEOPLE | EMIT_IF_KNOWN},
-    {"verdict", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "verdict", EMIT_TEXT, EMIT_PEOPLE},
-    {"peak_reserved", "peak reserved", EMIT_BYTES, EMIT_IF_KNOWN},
-    {"peak_allocated", "peak allocated", EMIT_BYTES, EMIT_IF_KNOWN},
-    {"retries", NULL, EMIT_COUNT, EMIT_IF_KNOWN},
-    {"step", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
-    {"phase", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {"site", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {"at_ns", NULL, EMIT_NS, EMIT_PROGRAMS},
-    {"allocation", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
-    {NULL, "refused in", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
-    {NULL, "call site", EMIT_TEXT, EMIT_PEOPLE | EMIT_IF_KNOWN},
-    {"requested", NULL, EMIT_BYTES, EMIT_IF_KNOWN},
-    {"segment_size", "segment needed", EMIT_BYTES, EMIT_IF_KNOWN},
-    {"allocated", "allocated then", EMIT_BYTES, EMIT_IF_KNOWN},
-    {"reserved", "reserved then", EMIT_BYTES, EMIT_IF_KNOWN},
-    {"largest_free", "largest free block", EMIT_BYTES, EMIT_IF_KNOWN},
-    {"free_bytes", "free in kept segments", EMIT_BYTES, EMIT_IF_KNOWN},
-    {"largest_hole", "largest hole there", EMIT_BYTES, EMIT_IF_KNOWN},
-    {"fits_below", NULL, EMIT_BYTES, EMIT_PROGRAMS},
-    {"gpu", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {"context", NULL, EMIT_BYTES, EMIT_PROGRAMS},
-};
-
-static const char *const answer_texts[] = {NULL, "fits", "does not fit", "unknown", "no kernels"};
-
-static void put_where(const struct fit_part *part, const struct fit_refusal *refusal)
-{
-    struct buf text = {0};
-    char time[HUMAN_MAX];
-    if (refusal->before)
-        buf_text(&text, "blocks that were live before the recording began");
-    else if (refusal->step != FIT_NONE)
-        buf_print(&text, "step %" PRId64 ", ", refusal->step);
-    if (!refusal->before)
-        buf_print(&text, "%s, %s after the start (seq %" PRId64 ")",
-                  refusal->phase ? refusal->phase : "no phase", human_ns(time, refusal->at_ns),
-                  refusal->allocation);
-    put_buf(emit_of(part), &text);
-}
-
-/* What was live before the record and is taken over as it lay is no single request. */
-static void put_of_request(struct emit *emit, const struct fit_refusal *refusal, uint64_t value)
-{
-    emit_known(emit, refusal->why.requested ? (int64_t)value : FIT_NONE);
-}
-
-static void put_refusal(const struct fit_part *part)
-{
-    struct emit *emit = emit_of(part);
-    const struct fit_refusal *refusal = &part->result.refusal;
-    emit_known(emit, refusal->step);
-    emit_text(emit, refusal->phase);
-    emit_text(emit, refusal->site);
-    emit_known(emit, refusal->at_ns);
-    emit_known(emit, refusal->allocation);
-    put_where(part, refusal);
-    emit_text(emit, refusal->site);
-    put_of_request(emit, refusal, refusal->why.requested);
-    put_of_request(emit, refusal, refusal->why.segment_size);
-    emit_int(emit, (int64_t)refusal->why.allocated);
-    emit_int(emit, (int64_t)refusal->why.reserved);
-    put_of_request(emit, refusal, refusal->why.largest_free);
-    emit_int(emit, refusal->free_bytes);
-    emit_int(emit, refusal->largest_hole);
-}
-
-enum { REFUSAL_CELLS = 14, RESULT_CELLS = 3 };
-
-/* What is left of the memory for what the recording does not have; FIT_NONE unless the verdict
- * depends on it. */
-static int64_t fits_below(const struct fit_part *part)
-{
-    int64_t smallest = part->rows[0].need.smallest;
-    if (part->answer != FIT_UNKNOWN || part->ended.is_refused || smallest == FIT_NONE ||
-        smallest >= part->options->memory)
-        return FIT_NONE;
-    return part->options->memory - smallest;
-}
-
-/* Where what is set aside is all of the memory, no request was replayed. */
-static bool has_room(const struct fit_part *part)
-{
-    return part->options->memory > fit_reserve(part);
-}
-
-static void put_verdict(const struct fit_part *part)
-{
-    char rest[HUMAN_MAX];
-    struct buf text = {0};
-    int64_t below = fits_below(part);
-    if (part->answer == FIT_DOES_NOT && !has_room(part))
-        buf_print(&text, "%s: all of the memory is set aside", answer_texts[part->answer]);
-    else if (part->answer != FIT_UNKNOWN)
-        buf_text(&text, answer_texts[part->answer]);
-    else if (part->ended.is_refused)
-        buf_print(&text, "not known: %s",
-                  part->ended.went_on ? "a request was refused in this run"
-                                      : "the recording ended at a refusal");
-    else if (below == FIT_NONE)
-        buf_text(&text, "fits only if the CUDA context and libraries need nothing");
-    else
-        buf_print(&text,
-                  "fits if the CUDA context and libraries need less than %s (usually 0.5 to 1 GiB)",
-                  human_bytes(rest, below));
-    put_buf(emit_of(part), &text);
-}
-
-static void put_memory(const struct fit_part *part)
-{
-    struct emit *emit = emit_of(part);
-    const struct fit_verdict *result = &part->result;
-    if (part->answer == FIT_NOT_ASKED)
-        return;
-    EMIT_SECTION(emit, "memory", part->options->gpu ? "With --gpu" : "With --memory", EMIT_RECORD,
-                 memory_columns);
-    fit_put_scope(part);
-    emit_text(emit, part->options->gpu);
-    emit_int(emit, part->options->memory);
-    int64_t context = context_off(part) ? context_off(part) : FIT_NONE;
-    bool open = part->answer == FIT_UNKNOWN && !part->ended.is_refused && context == FIT_NONE;
-    int64_t reserve = open ? FIT_NONE : fit_reserve(part);
-    emit_known(emit, reserve);
-    emit_known(emit, reserve);
-    emit_known(emit, context);
-    emit_text(emit, answer_texts[part->answer]);
-    put_verdict(part);
-    for (int i = 0; part->answer != FIT_FITS && i < RESULT_CELLS; i++)
-        emit_null(emit);
-    if (part->answer == FIT_FITS) {
-        emit_int(emit, result->peak_reserved);
-        emit_int(emit, result->peak_allocated);
-        emit_int(emit, result->retries);
-    }
-    bool refused = part->answer == FIT_DOES_NOT && has_room(part);
-    for (int i = 0; !refused && i < REFUSAL_CELLS; i++)
-        emit_null(emit);
-    if (refused)
-        put_refusal(part);
-    emit_known(emit, fits_below(part));
-    emit_text(emit, part->options->gpu);
-    emit_known(emit, context);
-}
-
-/* ---- several GPUs ---- */
-
-static const struct emit_column gpu_columns[] = {
-    {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
-    {"device", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {"gpu", "GPU", EMIT_TEXT, 0},
-    {"memory", NULL, EMIT_BYTES, 0},
-    {"context", "CUDA context", EMIT_BYTES, 0},
-    {"needs", NULL, EMIT_BYTES, EMIT_PROGRAMS},
-    {"at_least", NULL, EMIT_BYTES, EMIT_PROGRAMS},
-    {NULL, "needs", EMIT_TEXT, EMIT_PEOPLE},
-    {"verdict", NULL, EMIT_TEXT, EMIT_PROGRAMS},
-    {NULL, "verdict", EMIT_TEXT, EMIT_PEOPLE},
-};
-
-/* With the context of each; a bound is one of all that came before the refusal. */
-static void put_card(const struct fit_part *part, size_t at)
-{
-    struct emit *emit = emit_of(part);
-    const struct profile *profile = &part->options->cards.list[at].profile;
-    enum fit_answer answer = part->answers[at];
-    char bytes[HUMAN_MAX], text[HUMAN_MAX + 8] = "not known";
-    int64_t least = least_of(part);
-    bool bound = part->ended.is_refused;
-    if (least != FIT_NONE) {
-        least += (int64_t)profile->context + fit_reserve(part);
-        snprintf(text, sizeof text, "%s%s", bound ? "> " : "", human_bytes(bytes, least));
-    }
-    fit_put_scope(part);
-    emit_text(emit, part->options->cards.list[at].gpu);
-    emit_int(emit, (int64_t)profile->memory);
-    emit_int(emit, (int64_t)profile->context);
-    emit_known(emit, bound ? FIT_NONE : least);
-    emit_known(emit, bound ? least : FIT_NONE);
-    emit_text(emit, text);
-    emit_text(emit, answer_texts[answer]);
-    emit_text(emit, answer == FIT_UNKNOWN ? "not known" : answer_texts[answer]);
-}
-
-static void put_cards(const struct fit_part *part)
-{
-    if (!part->options->cards.several)
-        return;
-    EMIT_SECTION(emit_of(part), "gpus", "On each GPU", EMIT_ROWS, gpu_columns);
-    for (size_t i = 0; i < part->options->cards.count; i++)
-        put_card(part, i);
-}
+/* ---- what keeps memory ---- */
 
 static const struct emit_column pin_columns[] = {
     {"process", NULL, EMIT_PLAIN, EMIT_PROGRAMS},
@@ -515,7 +270,7 @@ static const struct emit_column pin_columns[] = {
 
 static void put_pins(const struct fit_part *part)
 {
-    struct emit *emit = emit_of(part);
+    struct emit *emit = fit_emit(part);
     const struct fit_refusal *refusal = &part->result.refusal;
     if (part->answer != FIT_DOES_NOT || !refusal->pin_count)
         return;
@@ -535,20 +290,13 @@ static void put_pins(const struct fit_part *part)
 
 /* ---- all of it ---- */
 
-static const struct {
-    const char *key;
-    const struct emit_column *columns;
-    size_t count;
-    void (*put)(const struct fit_part *part);
-} sections[] = {
-    {"fit", replay_columns, sizeof replay_columns / sizeof *replay_columns, put_replay},
-    {"memory", memory_columns, sizeof memory_columns / sizeof *memory_columns, put_memory},
-    {"pins", pin_columns, sizeof pin_columns / sizeof *pin_columns, put_pins},
-    {"gpus", gpu_columns, sizeof gpu_columns / sizeof *gpu_columns, put_cards},
-    {"settings", settings_columns, sizeof settings_columns / sizeof *settings_columns,
-     put_settings},
-    {"torch", fit_torch_columns, FIT_TORCH_COLUMNS, fit_torch_put},
-};
+static const struct fit_section replay = FIT_SECTION("fit", replay_columns, put_replay);
+static const struct fit_section pins = FIT_SECTION("pins", pin_columns, put_pins);
+static const struct fit_section settings = FIT_SECTION("settings", settings_columns, put_settings);
+static const struct fit_section torch = {"torch", fit_torch_columns, FIT_TORCH_COLUMNS,
+                                         fit_torch_put};
+static const struct fit_section *const sections[] = {
+    &replay, &fit_section_memory, &pins, &fit_section_gpus, &settings, &torch};
 enum { SECTIONS = sizeof sections / sizeof *sections };
 
 void fit_print(struct report *report, const struct fit_part *parts, size_t count)
@@ -558,17 +306,17 @@ void fit_print(struct report *report, const struct fit_part *parts, size_t count
         if (!parts[i].loaded)
             continue;
         report_heading(report, "Replay", parts[i].scope);
-        put_memory(&parts[i]); /* the answer first */
+        fit_section_memory.put(&parts[i]); /* the answer first */
         for (size_t s = 0; s < SECTIONS; s++)
-            if (sections[s].put != put_memory)
-                sections[s].put(&parts[i]);
+            if (sections[s] != &fit_section_memory)
+                sections[s]->put(&parts[i]);
     }
     /* For programs the sections are there even without a row. */
     for (size_t s = 0; s < SECTIONS && !people; s++) {
-        emit_section(&report->emit, sections[s].key, NULL, EMIT_ROWS, sections[s].columns,
-                     sections[s].count);
+        emit_section(&report->emit, sections[s]->key, NULL, EMIT_ROWS, sections[s]->columns,
+                     sections[s]->count);
         for (size_t i = 0; i < count; i++)
             if (parts[i].loaded)
-                sections[s].put(&parts[i]);
+                sections[s]->put(&parts[i]);
     }
 }
