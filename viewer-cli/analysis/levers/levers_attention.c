@@ -304,7 +304,8 @@ static int put_text(const struct attention *all, struct buf *text)
 {
     struct buf multihead = {0}, others = {0};
     int err = 0;
-    const bool both = put_makers(all, true, &multihead) & put_makers(all, false, &others);
+    const bool first = put_makers(all, true, &multihead);
+    const bool both = put_makers(all, false, &others) && first;
     if (buf_string(&multihead)[0])
         buf_print(text, "need_weights=False in calls of %s%s", buf_string(&multihead),
                   both ? " and " : "");
