@@ -21,8 +21,9 @@ case ${1:-} in
     ;;
 esac
 
-# The tests of man pages and of zsh's completion want these, and are skipped without them.
-scripts/setup.sh groff zsh || scripts/setup.sh
+# The tests of man pages, of zsh's completion and of what clang takes want these, and are skipped
+# without them.
+scripts/setup.sh groff zsh clang || scripts/setup.sh
 jobs=$(nproc)
 side=$((jobs + 2)) # tests at once: many of them wait, for a program or for a second to pass
 failed=""

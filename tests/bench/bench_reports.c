@@ -94,7 +94,7 @@ static struct cost run(const char *const *command)
 static int64_t ask(const char *path, const char *sql)
 {
     struct db *db;
-    struct db_stmt *stmt;
+    struct db_stmt *stmt = NULL;
     if (db_open(&db, path) != 0 || db_prepare(db, &stmt, sql) != 0 || db_step(stmt) != DB_ROW)
         fail(path);
     int64_t value = db_column_int(stmt, 0);

@@ -123,7 +123,7 @@ static void modify(struct label_mark *mark, char letter)
     else if (letter == 'p')
         mark->flags &= ~(unsigned)MARK_F_PARAMETERS;
     else
-        REQUIRE(!"a modifier");
+        REQUIRE(false && "a modifier");
 }
 
 static void one_mark(struct marks_sink *sink, char letter, const char **text)

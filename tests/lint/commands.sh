@@ -27,7 +27,7 @@ machine()
     for tool in sh cat cp mktemp rm mkdir tail tee sed env dirname; do
         ln -s "$(command -v "$tool")" "$bin/$tool"
     done
-    for tool in cmake ninja gcc sqlite3 objdump python3 groff zsh; do
+    for tool in cmake ninja gcc sqlite3 objdump python3 groff zsh clang; do
         printf 'exit 0\n' | stand_in "$tool"
     done
     echo 'echo 2' | stand_in nproc

@@ -21,7 +21,7 @@ struct scan {
 
 static char complaint[512];
 
-static const char *complain(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static const char *complain(const char *format, ...)
 {
     va_list list;
     va_start(list, format);

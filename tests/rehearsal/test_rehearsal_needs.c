@@ -167,8 +167,8 @@ TEST(containers_that_mislead_end_the_walk)
     static const char *const sources[] = {
         CONTAINER(a, 1, "{2, 1, 32, 1ul << 40, {0, 0, 0, 80}, 7}"),
         CONTAINER(a, 1, "{2, 1, 0xffffffff, 8, {0, 0, 0, 80}, 7}"),
-        "__attribute__((section(\".nv_fatbin\"), used)) static const unsigned long a[] = "
-        "{0x00100001ba55ed50, ~0ul, 2};",
+        ("__attribute__((section(\".nv_fatbin\"), used)) static const unsigned long a[] = "
+         "{0x00100001ba55ed50, ~0ul, 2};"),
         "__attribute__((section(\".nv_fatbin\"), used)) static const unsigned a = 0xba55ed50;",
         "int f(void) { return 0; }"};
     static const size_t containers[] = {1, 1, 0, 0, 0};

@@ -59,6 +59,6 @@ const struct row *rows_find(const struct rows *rows, int64_t step, const char *p
         if (rows->row[i].step == step && strcmp(rows->row[i].phase, phase) == 0)
             return &rows->row[i];
     fprintf(stderr, "no row for step %" PRId64 ", phase %s\n", step, phase);
-    REQUIRE(!"the row is there");
+    REQUIRE(false && "the row is there");
     return NULL;
 }

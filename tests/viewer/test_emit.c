@@ -134,8 +134,8 @@ TEST(csv_on_a_terminal_is_safe)
 {
     static const struct emit_column one[] = {{"a\033b", NULL, EMIT_TEXT, 0}};
     static const char *const texts[] = {"\033[31m,",
-                                        "\xc2\x9b"
-                                        "2J",
+                                        ("\xc2\x9b"
+                                         "2J"),
                                         "a\nb", "\x9b", "gr\xc3\xbc\xc3\x9f"};
     static const char *const whole[] = {
         "a\033b\n\"\033[31m,\"\n\xc2\x9b"
