@@ -7,8 +7,9 @@
 #include "error.h"
 #include "format.h"
 
-/* No two say yes to the same bytes. What none knows, and none is near to, goes to the first, whose
- * reader says why not. Of a file that is packed by gzip the unpacked bytes are asked. */
+/* The first that says yes reads them: traces say it of all JSON. What none knows, and none is near
+ * to, goes to the first, whose reader says why not. Of a file that is packed by gzip the unpacked
+ * bytes are asked. */
 #define FORMAT(name, plain, about, example, note) &format_##name,
 static const struct import_format *const formats[] = {
 #include "formats.def"
