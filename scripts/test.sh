@@ -21,9 +21,10 @@ case ${1:-} in
     ;;
 esac
 
-# The tests of man pages, of zsh's completion and of what clang takes want these, and are skipped
-# without them.
-scripts/setup.sh groff zsh clang || scripts/setup.sh
+# The tests of man pages and of zsh's completion want these, and are skipped without them; so is, of
+# --all, that of what clang takes.
+scripts/setup.sh groff zsh || scripts/setup.sh
+[ "$presets" = dev ] || scripts/setup.sh clang || echo "test.sh: without clang"
 jobs=$(nproc)
 side=$((jobs + 2)) # tests at once: many of them wait, for a program or for a second to pass
 failed=""

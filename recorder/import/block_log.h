@@ -53,17 +53,19 @@ enum block_log_kind {
 
 struct block_log_entry {
     int64_t time_ns;
-    uint64_t addr;      /* of a range: the time of its other end */
-    uint64_t size;      /* of a range or mark of NVTX: its domain's name, 0 = the default one */
-    uint64_t allocated; /* the allocator's own sum after it, or BLOCK_LOG_UNKNOWN; with SIZES_BOTH
-                         * what was asked for; of memory of the driver: enum driver_memory, and its
-                         * call stack above bit 32 */
-    uint64_t reserved;  /* likewise; of memory of the driver: its stream; of a range that need not
-                         * nest: its number */
-    uint32_t name;      /* of a range, a mark, a call of the driver; of a block: its call stack, 0 =
-                         * the ranges that are open */
-    uint32_t place;     /* struct arena_heap, 0 = none; of memory of the driver 0 = the host's */
-    uint32_t order;     /* in which it was added */
+    uint64_t addr; /* of a range: the time of its other end */
+    uint64_t size; /* of a range or mark of NVTX: its domain's name, 0 = the default one */
+    union {
+        uint64_t allocated; /* the allocator's own sum after it, or BLOCK_LOG_UNKNOWN; of memory of
+                             * the driver: enum driver_memory, and its call stack above bit 32 */
+        uint64_t requested; /* with BLOCK_LOG_BOTH, of a block; BLOCK_LOG_UNKNOWN */
+    };
+    uint64_t reserved; /* likewise; of memory of the driver: its stream; of a range that need not
+                        * nest: its number */
+    uint32_t name;     /* of a range, a mark, a call of the driver; of a block: its call stack, 0 =
+                        * the ranges that are open */
+    uint32_t place;    /* struct arena_heap, 0 = none; of memory of the driver 0 = the host's */
+    uint32_t order;    /* in which it was added */
     uint32_t thread : 24;
     uint32_t kind : 4;  /* enum block_log_kind */
     uint32_t phase : 1; /* of a range: it is a phase, a step or a mark, too */
@@ -104,10 +106,11 @@ uint32_t block_log_device(const struct block_log *log, uint32_t place);
 /* The earliest time of all, 0 if there is none. */
 int64_t block_log_first_ns(const struct block_log *log);
 
+/* What the sizes of a log are. */
 enum block_log_sizes {
-    SIZES_OF_BLOCKS,
-    SIZES_ASKED_FOR,
-    SIZES_BOTH, /* of blocks; what was asked for is in `allocated`, and sums are nowhere */
+    BLOCK_LOG_ALLOCATED,
+    BLOCK_LOG_REQUESTED,
+    BLOCK_LOG_BOTH, /* of blocks, with `requested` beside them; there are no sums */
 };
 
 struct block_log_feed {

@@ -1,6 +1,5 @@
 /* What lived before a log began: blocks of which it has the end, and the sum of those that it never
  * mentions. */
-
 #include "block_log_telling.h"
 #include "error.h"
 #include "mem.h"
@@ -19,8 +18,8 @@ int telling_before(struct telling *telling)
                               .addr = entry->addr,
                               .size = entry->size,
                               .heap = telling_place(telling, entry->place) & EVENT_MAX_HEAP};
-        if (telling->feed->sizes == SIZES_ASKED_FOR)
-            telling_asked(entry->size, &event);
+        if (telling->feed->sizes == BLOCK_LOG_REQUESTED)
+            telling_requested(entry->size, &event);
         result->blocks_before++;
         err = telling_give(telling, &event);
     }
@@ -77,7 +76,7 @@ static int give_sum(struct telling *telling, uint32_t place, uint64_t bytes)
 int telling_throughout(struct telling *telling)
 {
     const struct block_log *log = telling->feed->log;
-    if (telling->feed->sizes == SIZES_BOTH)
+    if (telling->feed->sizes == BLOCK_LOG_BOTH)
         return BASE_OK;
     struct before *places = mem_alloc(log->places.item_count + 1, sizeof *places);
     int err = places ? BASE_OK : ERR_NOMEM;

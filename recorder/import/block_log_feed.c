@@ -1,5 +1,6 @@
 /* A log's records in the order of time, as events: blocks, and the ranges in which they were asked
- * for. Memory of the driver and NVTX are block_log_driver.c's. */
+ * for. What lived before is block_log_before.c's, names and sites are block_log_sites.c's, memory
+ * of the driver and NVTX block_log_driver.c's. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -85,7 +86,7 @@ static int give_setting(struct telling *telling, const char *key, const char *va
     return broken ? ERR_NOMEM : telling_give(telling, &event);
 }
 
-void telling_asked(uint64_t bytes, struct event *event)
+void telling_requested(uint64_t bytes, struct event *event)
 {
     if (bytes == BLOCK_LOG_UNKNOWN)
         return;
@@ -118,12 +119,21 @@ static void fill_totals(const struct block_log_entry *entry, struct event *event
 static void fill_sizes(enum block_log_sizes sizes, const struct block_log_entry *entry,
                        struct event *event)
 {
-    if (sizes == SIZES_BOTH && entry->kind != LOG_ALLOC)
-        return;
-    if (entry->kind == LOG_ALLOC && sizes != SIZES_OF_BLOCKS)
-        telling_asked(sizes == SIZES_BOTH ? entry->allocated : entry->size, event);
-    else
+    bool alloc = entry->kind == LOG_ALLOC;
+    switch (sizes) {
+    case BLOCK_LOG_REQUESTED:
+        if (alloc)
+            telling_requested(entry->size, event);
+        else
+            fill_totals(entry, event);
+        break;
+    case BLOCK_LOG_BOTH:
+        if (alloc)
+            telling_requested(entry->requested, event);
+        break;
+    default:
         fill_totals(entry, event);
+    }
 }
 
 static void fill_block(struct telling *telling, const struct block_log_entry *entry,

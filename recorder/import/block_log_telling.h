@@ -62,8 +62,8 @@ uint32_t telling_site(struct telling *telling, uint32_t thread);
 /* A base_err. */
 int telling_give(struct telling *telling, const struct event *event);
 
-/* The event has, if it is known, what was asked for. */
-void telling_asked(uint64_t bytes, struct event *event);
+/* The event has the requested bytes, if they are known. */
+void telling_requested(uint64_t bytes, struct event *event);
 
 /* block_log_before.c: what lived before the first entry. */
 int telling_before(struct telling *telling);

@@ -1,6 +1,5 @@
 /* What a snapshot has at its top: segments and events by device, and the host's. */
 #include "build.h"
-
 #include "error.h"
 
 /* ---- the whole ---- */

@@ -238,7 +238,7 @@ static int read_rmm(struct pickle_input *input, const struct import_options *opt
                                   .live = "RMM log",
                                   .allocator = "rmm",
                                   .source = options->source,
-                                  .sizes = SIZES_ASKED_FOR,
+                                  .sizes = BLOCK_LOG_REQUESTED,
                                   .result = result};
     int err = rmm_read(input, device_of(options->source), &log, result);
     if (err == BASE_OK)

@@ -64,7 +64,7 @@ static int64_t ask(struct db *db, const char *what, uint64_t addr)
 
 TEST(sizes_of_blocks_come_with_the_allocators_sum)
 {
-    struct db *db = told(SIZES_OF_BLOCKS, 5120, 7168);
+    struct db *db = told(BLOCK_LOG_ALLOCATED, 5120, 7168);
     CHECK_INT(ask(db, "size", A), 1024);
     CHECK_INT(ask(db, "requested", A), -1);
     CHECK_INT(ask(db, "size", C), 512);
@@ -74,7 +74,7 @@ TEST(sizes_of_blocks_come_with_the_allocators_sum)
 
 TEST(sizes_asked_for_are_both)
 {
-    struct db *db = told(SIZES_ASKED_FOR, BLOCK_LOG_UNKNOWN, BLOCK_LOG_UNKNOWN);
+    struct db *db = told(BLOCK_LOG_REQUESTED, BLOCK_LOG_UNKNOWN, BLOCK_LOG_UNKNOWN);
     CHECK_INT(ask(db, "size", B), 2048);
     CHECK_INT(ask(db, "requested", B), 2048);
     CHECK_INT(ask(db, "requested", C), 512);
@@ -84,7 +84,7 @@ TEST(sizes_asked_for_are_both)
 
 TEST(both_are_two_figures)
 {
-    struct db *db = told(SIZES_BOTH, 1000, BLOCK_LOG_UNKNOWN);
+    struct db *db = told(BLOCK_LOG_BOTH, 1000, BLOCK_LOG_UNKNOWN);
     CHECK_INT(ask(db, "size", A), 1024);
     CHECK_INT(ask(db, "requested", A), 1000);
     CHECK_INT(ask(db, "size", B), 2048);

@@ -1,7 +1,7 @@
-"""clang.py ROOT BUILD: every file that is built is one to clang, too, without a warning.
+"""clang.py ROOT BUILD: every C file that this build compiles is one to clang, too, without a warning.
 
 Fuzzers are built by clang alone, by hand: what only gcc takes would be found then. The commands are
-those of the build; nothing is made of them.
+those of the build, each that differs by more than where its object goes.
 """
 import concurrent.futures
 import json
@@ -11,11 +11,17 @@ import shutil
 import subprocess
 import sys
 
-def check(entry):
+def words_of(entry):
     words = shlex.split(entry["command"])[1:]
-    at = words.index("-o")
-    del words[at:at + 2]
-    run = subprocess.run(["clang", *words, "-fsyntax-only"], cwd=entry["directory"],
+    for option in ("-o", "-MT", "-MF"):
+        if option in words:
+            del words[words.index(option):words.index(option) + 2]
+    return words
+
+
+def check(job):
+    words, folder = job
+    run = subprocess.run(["clang", *words, "-Werror", "-fsyntax-only"], cwd=folder,
                          capture_output=True, text=True)
     return run.stderr if run.returncode else ""
 
@@ -26,12 +32,12 @@ def main(root, build):
         print("skipped: no clang, or no list of commands")
         sys.exit(77)
     with open(path) as file:
-        entries = {entry["file"]: entry for entry in json.load(file)
-                   if entry["file"].endswith(".c") and entry["file"].startswith(root + "/")}
+        jobs = {(tuple(words_of(entry)), entry["directory"]) for entry in json.load(file)
+                if entry["file"].endswith(".c") and entry["file"].startswith(root + "/")}
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        wrong = [text for text in pool.map(check, entries.values()) if text]
-    print("\n".join(wrong) or "files that clang takes: %d" % len(entries))
-    sys.exit(bool(wrong) or not entries)
+        wrong = [text for text in pool.map(check, sorted(jobs)) if text]
+    print("\n".join(wrong) or "compilations that clang takes: %d" % len(jobs))
+    sys.exit(bool(wrong) or not jobs)
 
 
 main(*sys.argv[1:])

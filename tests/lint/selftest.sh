@@ -192,6 +192,28 @@ if command -v git > /dev/null; then
     expect 77 "not a git checkout" sh "$here/commits.sh" "$tree"
 fi
 
+# catches_clang CODE: of a list of one good file and one with this code.
+catches_clang()
+{
+    printf 'int good(void);\nint good(void) { return 1; }\n' > "$work/good.c"
+    printf '%s\n' "$1" > "$work/bad.c"
+    printf '[{"directory":"%s","file":"%s/good.c","command":"cc -Wall -o good.o -c good.c"}]\n' \
+        "$work" "$work" > "$work/compile_commands.json"
+    expect 0 "takes: 1" python3 -B "$here/clang.py" "$work" "$work"
+    printf '[{"directory":"%s","file":"%s/bad.c","command":"cc -Wall -o bad.o -c bad.c"}]\n' \
+        "$work" "$work" > "$work/compile_commands.json"
+    expect 1 "bad.c:" python3 -B "$here/clang.py" "$work" "$work"
+    echo '[]' > "$work/compile_commands.json"
+    expect 1 "takes: 0" python3 -B "$here/clang.py" "$work" "$work"
+    rm "$work/compile_commands.json"
+    expect 77 "no list of commands" python3 -B "$here/clang.py" "$work" "$work"
+}
+if command -v clang > /dev/null && command -v python3 > /dev/null; then
+    catches_clang '#include <stdbool.h>
+bool f(void), g(void), h(void);
+bool h(void) { return f() & g(); }'
+fi
+
 # A library of two exports, and maps with one name too few and one too many.
 printf 'int one(void);\nint two(void);\nint one(void) { return 1; }\nint two(void) { return 2; }\n' \
     > "$work/lib.c"

@@ -200,6 +200,7 @@ static int read_scopes(struct report *report)
 int report_find_scopes(struct report *report, int *code)
 {
     int err = read_processes(report);
+    *code = 0;
     if (err == 0)
         *code = select_processes(report);
     if (err == 0 && !*code)

@@ -7,6 +7,51 @@
 #include "fit_sections.h"
 #include "human.h"
 
+struct emit *fit_emit(const struct fit_part *part)
+{
+    return &part->report->emit;
+}
+
+void fit_put_scope(const struct fit_part *part)
+{
+    emit_int(fit_emit(part), part->scope->process.id);
+    emit_text(fit_emit(part), part->scope->device_text);
+}
+
+void fit_put_buf(struct emit *emit, struct buf *text)
+{
+    emit_text(emit, buf_string(text));
+    emit->out.broken = emit->out.broken || text->broken;
+    buf_clear(text);
+}
+
+/* Of --gpu, else that of a rehearsal; 0: none is known, or none is taken off. */
+int64_t fit_context_off(const struct fit_part *part)
+{
+    const struct fit_options *options = part->options;
+    if (options->gpu || options->memory == REPORT_ANY || part->context == FIT_NONE)
+        return options->context;
+    return part->context;
+}
+
+int64_t fit_reserve(const struct fit_part *part)
+{
+    int64_t reserve = part->options->reserve == REPORT_ANY ? 0 : part->options->reserve;
+    return reserve + fit_context_off(part);
+}
+
+/* The smallest memory of the settings in force, or the lower bound; without what is set aside. */
+int64_t fit_least_of(const struct fit_part *part)
+{
+    int64_t smallest = part->rows[0].need.smallest, least = part->ended.at_least;
+    return part->ended.is_refused && least != FIT_NONE && least > smallest ? least : smallest;
+}
+
+int64_t fit_smallest_of(const struct fit_part *part, const struct fit_need *need)
+{
+    return need->smallest == FIT_NONE ? FIT_NONE : need->smallest + fit_reserve(part);
+}
+
 static const char *conf_text(const char *conf)
 {
     return *conf ? conf : "default";

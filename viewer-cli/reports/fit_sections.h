@@ -21,14 +21,15 @@ struct fit_section {
         key, columns, sizeof columns / sizeof *columns, put                                        \
     }
 
-/* fit_print_memory.c */
-extern const struct fit_section fit_section_memory, fit_section_gpus;
-/* Of --gpu, else that of a rehearsal; 0: none is known, or none is taken off. */
-int64_t fit_context_off(const struct fit_part *part);
-int64_t fit_least_of(const struct fit_part *part);
+extern const struct fit_section fit_section_memory, fit_section_gpus; /* fit_print_memory.c */
 
+/* What they share: fit_print.c. */
 struct emit *fit_emit(const struct fit_part *part);
 /* As a cell; the text is freed. */
 void fit_put_buf(struct emit *emit, struct buf *text);
+/* Of --gpu, else that of a rehearsal; 0: none is known, or none is taken off. */
+int64_t fit_context_off(const struct fit_part *part);
+/* The smallest memory of the settings in force, or the lower bound; without what is set aside. */
+int64_t fit_least_of(const struct fit_part *part);
 
 #endif

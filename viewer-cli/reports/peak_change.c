@@ -66,13 +66,14 @@ static int find_step_before(struct db *db, const struct peak *peak, int64_t *ste
     return err;
 }
 
-/* Programs get each change, people one of a hundredth of the peak: a hundred thousand blocks are
- * not read for nothing. */
-static bool is_shown(const struct peak_part *part, const struct peak *before)
+static bool is_for_people(const struct peak_part *part)
 {
-    const struct peak *peak = part->peak;
-    return part->emit->format != EMIT_TABLE ||
-           peak->allocated - before->allocated >= peak->allocated / 100;
+    return part->emit->format == EMIT_TABLE;
+}
+
+bool peak_change_is_shown(const struct peak_part *part)
+{
+    return part->rise >= part->peak->allocated / 100;
 }
 
 int peak_change_read(struct db *db, struct peak_part *part)
@@ -86,7 +87,10 @@ int peak_change_read(struct db *db, struct peak_part *part)
     if (err < 0 || part->step_before == GROUP_NONE)
         return err;
     err = peak_find(db, peak->process, peak->device, part->step_before, part->step_before, &before);
-    if (err >= 0 && before.found && is_shown(part, &before)) {
+    if (err >= 0 && before.found)
+        part->rise = peak->allocated - before.allocated;
+    /* A hundred thousand blocks are not read for nothing. */
+    if (err >= 0 && before.found && (!is_for_people(part) || peak_change_is_shown(part))) {
         const struct instant first = {.seq = before.living_seq,
                                       .allocated = before.allocated,
                                       .reserved = before.reserved,
@@ -150,8 +154,8 @@ void peak_put_change(const struct peak_part *part)
     int64_t rest = why->after_bytes - why->before_bytes;
     size_t shown = 0, count = 0;
     char title[160], larger[WHY_LARGER_TEXT];
-    bool people = part->emit->format == EMIT_TABLE;
-    if (!part->changed || (people && rest < part->peak->allocated / 100))
+    bool people = is_for_people(part);
+    if (!part->changed || (people && !peak_change_is_shown(part)))
         return;
     while (count < why->group_count && why_change(&why->groups[count]))
         count++;

@@ -28,7 +28,8 @@ struct peak_part {
     struct ladder ladder;
     int64_t top;       /* rows of a grouping */
     struct why change; /* since the peak of the step before */
-    bool changed;      /* there is such a step */
+    bool changed;      /* that was read: there is such a step, and somebody to show it to */
+    int64_t rise;      /* of allocated, since that peak */
     int64_t step_before;
     char *phase_before; /* of that step's peak, if it is not that of this one; NULL */
     struct levers levers;
@@ -127,6 +128,8 @@ void peak_put_killed_programs(struct report *report, const struct peak_part *all
 extern const struct emit_column peak_change_columns[PEAK_CHANGE_COLUMNS];
 /* 0 or an error; peak_change_clear in both cases. */
 int peak_change_read(struct db *db, struct peak_part *part);
+/* People see a rise of a hundredth of the peak, programs each change. */
+bool peak_change_is_shown(const struct peak_part *part);
 void peak_change_clear(struct peak_part *part);
 void peak_put_change(const struct peak_part *part);
 

@@ -170,7 +170,7 @@ static int read_segments(struct db *db, int64_t process, int64_t device, struct 
     return query_end(&query);
 }
 
-/* Of what was added. */
+/* The groups are whole: in their order, and the first ones with their names. */
 static int finish(struct db *db, size_t named, struct why *out)
 {
     map_clear(&out->index);
@@ -210,11 +210,11 @@ int why_read_changes(struct db *db, int64_t process, int64_t device, const struc
                      const struct instant *after, size_t named, struct why *out)
 {
     *out = (struct why){.before = *before, .after = *after};
-    struct gather gone = {.why = out}, come = {.why = out, .after = true};
+    struct gather first = {.why = out}, second = {.why = out, .after = true};
     begin_categories(out);
-    int err = living_read_gone(db, process, device, before->seq, after->seq, add_block, &gone);
+    int err = living_read_unlike(db, process, device, before->seq, after->seq, add_block, &first);
     if (err == 0)
-        err = living_read_come(db, process, device, after->seq, before->seq, add_block, &come);
+        err = living_read_unlike(db, process, device, after->seq, before->seq, add_block, &second);
     return err < 0 ? err : finish(db, named, out);
 }
 

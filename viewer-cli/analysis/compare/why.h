@@ -56,8 +56,8 @@ struct why {
 /* The first `named` groups get their names and modules. 0 or an error; why_clear in both cases. */
 int why_read(struct db *db, int64_t process, int64_t device, const struct instant *before,
              const struct instant *after, size_t named, struct why *out);
-/* The same, of an earlier and a later instant, without the blocks that live at both, without
- * segments and modules: of a group, and of all, only the changes are right. */
+/* The same without the blocks that live at both, without segments and modules: of a group, and of
+ * all, only the changes are right; and groups of equal changes may come in another order. */
 int why_read_changes(struct db *db, int64_t process, int64_t device, const struct instant *before,
                      const struct instant *after, size_t named, struct why *out);
 /* Sites of the first `most` groups that are alike in their names are told apart. 0 or an error. */

@@ -15,29 +15,29 @@
 /* The end is looked at first, and once: most rows behind a keyframe have come to it. */
 #define LIVES " WHERE a.free_seq NOT BETWEEN 0 AND ?3 AND" BLOCK_ROWS_THEIRS
 
-/* `behind`: an event behind which they were born. */
+/* `behind`: an event behind which they were allocated. */
 #define KEPT_BEHIND(born, join, behind)                                                            \
     COLUMNS born " FROM keyframe k CROSS JOIN allocation a ON a.seq = k.allocation" join LIVES     \
                  " AND k.seq = ?4 AND k.allocation > max(" behind ", " SPAN_FIRST " - 1)"
 #define SINCE_BEHIND(born, join, behind)                                                           \
     COLUMNS born " FROM allocation a" join LIVES " AND a.seq > max(?4, " behind ", " SPAN_FIRST    \
                  " - 1) AND a.seq <= ?3"
-#define GONE " AND a.free_seq BETWEEN 0 AND ?8"
+#define FREED " AND a.free_seq BETWEEN 0 AND ?8"
 
 #define KEPT(born, join) KEPT_BEHIND(born, join, "?8")
 #define SINCE(born, join) SINCE_BEHIND(born, join, "?8")
-#define KEPT_GONE(born, join) KEPT_BEHIND(born, join, "-1") GONE
-#define SINCE_GONE(born, join) SINCE_BEHIND(born, join, "-1") GONE
+#define KEPT_FREED(born, join) KEPT_BEHIND(born, join, "-1") FREED
+#define SINCE_FREED(born, join) SINCE_BEHIND(born, join, "-1") FREED
 
-/* By whether they are gone at the bound (else: were born behind it), and block_rows.born. */
-static const char *const kept_sql[2][2] = {BLOCK_ROWS_TEXTS(KEPT), BLOCK_ROWS_TEXTS(KEPT_GONE)};
-static const char *const since_sql[2][2] = {BLOCK_ROWS_TEXTS(SINCE), BLOCK_ROWS_TEXTS(SINCE_GONE)};
+/* By whether they were freed up to the bound (else: allocated behind it), and block_rows.born. */
+static const char *const kept_sql[2][2] = {BLOCK_ROWS_TEXTS(KEPT), BLOCK_ROWS_TEXTS(KEPT_FREED)};
+static const char *const since_sql[2][2] = {BLOCK_ROWS_TEXTS(SINCE), BLOCK_ROWS_TEXTS(SINCE_FREED)};
 
 struct reading {
     struct db *db;
     int64_t process, device, seq;
-    int64_t bound; /* -1 = none: all are born behind it */
-    bool gone;     /* at the bound */
+    int64_t bound; /* -1 = none: all were allocated behind it */
+    bool freed;    /* up to the bound */
     int64_t frame; /* seq of the keyframe, -1 = none */
     struct block_rows theirs;
     struct category_rules *rules;
@@ -69,7 +69,7 @@ static int read_rows(struct reading *reading, const char *const texts[2][2])
     struct living_block block = {0};
     int64_t born;
     struct query query = query_ask(
-        reading->db, texts[reading->gone][reading->theirs.born],
+        reading->db, texts[reading->freed][reading->theirs.born],
         Q_IN(reading->process, reading->device, reading->seq, reading->frame,
              BLOCK_ROWS_IN(reading->theirs), reading->bound),
         Q_OUT(Q_INT(block.seq), Q_SIZE(block.size), Q_OPT(block.requested), Q_OPT(block.site),
@@ -114,75 +114,55 @@ static int read_file(struct reading *reading)
     return err;
 }
 
-static int read_living(struct reading *reading)
-{
-    int err = category_load(reading->db, reading->process, &reading->rules);
-    if (err == 0)
-        err = read_file(reading);
-    category_free(reading->rules);
-    return err;
-}
-
 /* All of an instant: perhaps they have been read already. */
 static int read_all(struct reading *reading)
 {
     const struct living_rows *rows =
         living_rows_kept(reading->db, reading->process, reading->device, reading->seq);
-    if (!rows)
-        return read_living(reading);
+    return rows ? read_kept(reading, rows) : read_file(reading);
+}
+
+static int read_living(struct reading *reading, int (*read)(struct reading *reading))
+{
     int err = category_load(reading->db, reading->process, &reading->rules);
     if (err == 0)
-        err = read_kept(reading, rows);
+        err = read(reading);
     category_free(reading->rules);
     return err;
+}
+
+static struct reading reading_of(struct db *db, int64_t process, int64_t device, int64_t seq,
+                                 living_see *see, void *self)
+{
+    return (struct reading){.db = db,
+                            .process = process,
+                            .device = device,
+                            .seq = seq,
+                            .bound = -1,
+                            .see = see,
+                            .self = self};
 }
 
 int living_read(struct db *db, int64_t process, int64_t device, int64_t seq, living_see *see,
                 void *self)
 {
-    return read_all(&(struct reading){.db = db,
-                                      .process = process,
-                                      .device = device,
-                                      .seq = seq,
-                                      .bound = -1,
-                                      .see = see,
-                                      .self = self});
+    struct reading reading = reading_of(db, process, device, seq, see, self);
+    return read_living(&reading, read_all);
 }
 
 int living_read_kept(struct db *db, int64_t process, int64_t device, int64_t seq, living_see *see,
                      void *self)
 {
-    return read_all(&(struct reading){.db = db,
-                                      .process = process,
-                                      .device = device,
-                                      .seq = seq,
-                                      .bound = -1,
-                                      .keep = true,
-                                      .see = see,
-                                      .self = self});
+    struct reading reading = reading_of(db, process, device, seq, see, self);
+    reading.keep = true;
+    return read_living(&reading, read_all);
 }
 
-int living_read_gone(struct db *db, int64_t process, int64_t device, int64_t seq, int64_t later,
-                     living_see *see, void *self)
+int living_read_unlike(struct db *db, int64_t process, int64_t device, int64_t seq, int64_t other,
+                       living_see *see, void *self)
 {
-    return read_living(&(struct reading){.db = db,
-                                         .process = process,
-                                         .device = device,
-                                         .seq = seq,
-                                         .bound = later,
-                                         .gone = true,
-                                         .see = see,
-                                         .self = self});
-}
-
-int living_read_come(struct db *db, int64_t process, int64_t device, int64_t seq, int64_t earlier,
-                     living_see *see, void *self)
-{
-    return read_living(&(struct reading){.db = db,
-                                         .process = process,
-                                         .device = device,
-                                         .seq = seq,
-                                         .bound = earlier,
-                                         .see = see,
-                                         .self = self});
+    struct reading reading = reading_of(db, process, device, seq, see, self);
+    reading.bound = other;
+    reading.freed = seq < other;
+    return read_living(&reading, read_file);
 }

@@ -41,10 +41,10 @@ int living_read(struct db *db, int64_t process, int64_t device, int64_t seq, liv
 /* The same, of an instant that will be asked about again: its rows are kept (living_kept.h). */
 int living_read_kept(struct db *db, int64_t process, int64_t device, int64_t seq, living_see *see,
                      void *self);
-/* Only those of them that do not live after `later`; and that did not yet after `earlier`. */
-int living_read_gone(struct db *db, int64_t process, int64_t device, int64_t seq, int64_t later,
-                     living_see *see, void *self);
-int living_read_come(struct db *db, int64_t process, int64_t device, int64_t seq, int64_t earlier,
-                     living_see *see, void *self);
+/* Only those of them that do not live after `other`, which is earlier or later: they are allocated
+ * between the two, or freed there. Both are moments of the process's life: what was live as it
+ * ended is freed by no event. */
+int living_read_unlike(struct db *db, int64_t process, int64_t device, int64_t seq, int64_t other,
+                       living_see *see, void *self);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * living_kept.h - the rows of the last instants that living_read_kept was asked for: a page of
- * `peak` asks for that of its peak three times, for others once.
+ * `peak` asks for that of its peak two or three times, for others once.
  *
  * The connection keeps them (db_keep), LIVING_SETS instants of at most LIVING_MOST rows: of these
  * the one that was asked for most stays. What category a row has is decided anew each time, for the
