@@ -165,6 +165,13 @@ static bool of_file(const char *folder, const char *path, struct buf *out)
     return commit_of_folder(*at ? at : "/", out);
 }
 
+/* What runs the program, whose own repository says nothing of it: pyenv's Python is in one. */
+static bool is_python(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return strncmp(slash ? slash + 1 : path, "python", 6) == 0;
+}
+
 static bool of_script(const char *folder, const char *const *argv, struct buf *out)
 {
     for (size_t i = 1; argv[0] && argv[i]; i++)
@@ -188,5 +195,6 @@ bool commit_find(const char *folder, const char *const *argv, struct buf *out)
         }
     }
     return of_script(folder, argv, out) || commit_of_folder(folder, out) ||
-           (argv[0] && strchr(argv[0], '/') && of_file(folder, argv[0], out));
+           (argv[0] && strchr(argv[0], '/') && !is_python(argv[0]) &&
+            of_file(folder, argv[0], out));
 }

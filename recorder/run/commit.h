@@ -13,7 +13,8 @@
 
 /* What the environment says (TIDEMARK_COMMIT, else GITHUB_SHA, CI_COMMIT_SHA). TIDEMARK_COMMIT that
  * is empty: that none is to be stored. Else of the folder of the script, which is the first
- * argument that is a file; else of `folder`; else of the program's own. False: it is not known. */
+ * argument that is a file; else of `folder`; else of the program's own, unless that is Python. False:
+ * it is not known. */
 bool commit_find(const char *folder, const char *const *argv, struct buf *out);
 /* Of a folder, or one around it. */
 bool commit_of_folder(const char *folder, struct buf *out);

@@ -115,6 +115,10 @@ TEST(the_script_goes_before_the_folder_and_the_environment_before_both)
     expect_of(test_path("one"), (const char *[]){"python3", "job/t.py", NULL}, A);
     expect_of("/", (const char *[]){script, NULL}, A);
     expect_of("/", (const char *[]){"python3", NULL}, "");
+    put("one/bin/python3.11", "");
+    char python[4096];
+    snprintf(python, sizeof python, "%s", test_path("one/bin/python3.11"));
+    expect_of("/", (const char *[]){python, "-m", "job", NULL}, "");
     setenv("CI_COMMIT_SHA", "ci", 1);
     expect_of(two, (const char *[]){"python3", NULL}, "ci");
     setenv("GITHUB_SHA", "github", 1);
