@@ -87,7 +87,8 @@ size_t state_open_threads(const struct state_process *process, uint32_t *threads
 /* The next definition of the process, in order; the payload is not trusted and not kept. */
 void state_define(struct state_process *process, const struct arena_record *record,
                   const void *payload);
-/* The next event of the process. Returns its seq. */
+/* The next event of the process. Returns its seq; of a sample without a heap, which gets none, that
+ * of the event before it. */
 int64_t state_event(struct state_process *process, const struct event *event);
 int64_t state_seq(const struct state *state); /* the last one given out, 0 = none */
 

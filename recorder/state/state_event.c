@@ -298,9 +298,20 @@ static void dispatch(struct state_process *process, const struct event *event, i
     }
 }
 
+/* A sample of no device says nothing of any heap, and its row has no number: with one of its own it
+ * would shift the numbers of all blocks behind it. */
+static bool has_no_number(const struct event *event)
+{
+    return event->kind == EVENT_SAMPLE && event->heap == 0;
+}
+
 int64_t state_event(struct state_process *process, const struct event *event)
 {
     struct state *state = process->state;
+    if (has_no_number(event)) {
+        driver_sample(&process->driver, event, event_time(process, event->time_ns));
+        return state->ledger.seq;
+    }
     phase_release(&process->phases, event);
     int64_t ns = event_time(process, event->time_ns);
     bool prepares = phase_make_way(&process->phases, event, ns);

@@ -411,9 +411,9 @@ TEST(samples_gaps_and_activities_are_stored_as_told)
     uint32_t profiler = feed_string(&feed, "cupti: torch.profiler ran");
     uint32_t bare = feed_string(&feed, "nvtx");
     uint32_t gemm = feed_string(&feed, "gemm");
-    send((struct event){
+    int64_t device = send((struct event){
         .kind = EVENT_SAMPLE, .heap = driver & 0xffffff, .name = used, .a = 500 * MIB});
-    send((struct event){.kind = EVENT_SAMPLE, .name = used, .a = 7});
+    CHECK_INT(send((struct event){.kind = EVENT_SAMPLE, .name = used, .a = 7}), device);
     uint32_t total = feed_string(&feed, "device total");
     for (int i = 0; i < 2; i++) /* of the device, not a sample */
         send((struct event){

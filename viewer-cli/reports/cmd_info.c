@@ -226,6 +226,14 @@ static const struct emit_column sample_columns[] = {
     {"highest", NULL, EMIT_BYTES, 0},
     {"last", NULL, EMIT_BYTES, 0},
 };
+static const struct emit_column count_columns[] = {
+    {"process", "id", EMIT_PLAIN, EMIT_NONE},
+    {"what", "quantity", EMIT_TEXT, 0},
+    {"n", "times", EMIT_COUNT, 0},
+    {"first", NULL, EMIT_COUNT, 0},
+    {"highest", NULL, EMIT_COUNT, 0},
+    {"last", NULL, EMIT_COUNT, 0},
+};
 static const struct emit_column trouble_columns[] = {
     {"process", "id", EMIT_PLAIN, EMIT_NONE},
     {"kind", NULL, EMIT_TEXT, 0},
@@ -266,15 +274,27 @@ static const char rows_sql[] = "SELECT 'allocation', count(*) AS n FROM allocati
                                " SELECT 'driver_memory', count(*) FROM driver_memory UNION ALL"
                                " SELECT 'activity', count(*) FROM activity";
 
+/* Samples of no device that are no numbers of bytes, by their names. */
+#define COUNTS "('killed for memory')"
+
 /* Of many samples of one thing, where it began, how high it came, where it ended. */
+#define ENDS_OF(which)                                                                             \
+    " FROM (SELECT process, device, what, count(*) AS n, max(value) AS highest,"                   \
+    "   min(rowid) AS first, max(rowid) AS last FROM sample WHERE what " which COUNTS              \
+    "   GROUP BY process, device, what) s"                                                         \
+    " JOIN sample first ON first.rowid = s.first JOIN sample last ON last.rowid = s.last"
+#define ENDS_OF_BYTES ENDS_OF("NOT IN ")
+#define ENDS_OF_COUNTS ENDS_OF("IN ")
+
 static const char sample_sql[] =
     "WITH " DEVICE_PLACES_OF_ALL
-    " SELECT s.process, t.device, s.what, s.n, first.value, s.highest, last.value"
-    " FROM (SELECT process, device, what, count(*) AS n, max(value) AS highest,"
-    "   min(rowid) AS first, max(rowid) AS last FROM sample GROUP BY process, device, what) s"
-    " JOIN sample first ON first.rowid = s.first JOIN sample last ON last.rowid = s.last"
+    " SELECT s.process, t.device, s.what, s.n, first.value, s.highest, last.value" ENDS_OF_BYTES
     " LEFT JOIN device_text t ON t.id = s.device LEFT JOIN device_places p ON p.device = s.device"
     " ORDER BY s.process, p.place, s.what";
+
+static const char count_sql[] =
+    "SELECT s.process, s.what, s.n, first.value, s.highest, last.value" ENDS_OF_COUNTS
+    " ORDER BY s.process, s.what";
 
 static const char trouble_sql[] =
     "SELECT process, kind, count(*), min(seq), CASE kind WHEN 'definitions full' THEN"
@@ -329,6 +349,7 @@ static const struct plain plains[] = {
      COLUMNS(setting_columns), true, NULL},
     {"rows", "Rows", NULL, NULL, rows_sql, COLUMNS(row_columns), false, NULL},
     {"samples", "Samples", NULL, NULL, sample_sql, COLUMNS(sample_columns), true, NULL},
+    {"counts", "Counts", NULL, NULL, count_sql, COLUMNS(count_columns), true, NULL},
     {"gaps", "Gaps", NULL, NULL,
      "SELECT process, source, begin_ns, end_ns, why FROM gap ORDER BY process, begin_ns",
      COLUMNS(gap_columns), true, NULL},
@@ -505,7 +526,7 @@ const struct command command_info = {
         "is no --device and no --steps.\n"
         "\n"
         "In csv and json these are the sections recording, processes, sources, devices, "
-        "settings, rows, samples, gaps, lost, thinned, trouble, overhead and meta.",
+        "settings, rows, samples, counts, gaps, lost, thinned, trouble, overhead and meta.",
     .examples =
         {
             {"tidemark info", "the newest recording in this folder"},

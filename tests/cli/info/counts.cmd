@@ -1,0 +1,1 @@
+tidemark info counts.db | sed -n '/^Samples/,/^$/p;/^Counts/,/^$/p'
