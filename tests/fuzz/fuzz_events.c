@@ -91,7 +91,8 @@ static void feed(struct run *run, const struct event *event)
 {
     int64_t before = state_seq(run->world.state);
     bool numbered = event->kind != EVENT_SAMPLE || event->heap != 0;
-    MUST(state_event(process_of(run), event) >= before + numbered);
+    int64_t seq = state_event(process_of(run), event);
+    MUST(numbered ? seq > before : seq == before);
 }
 
 /* A byte that becomes a number of its own kind: small, in the middle, or from the edge. */

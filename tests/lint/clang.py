@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 
+
 def words_of(entry):
     words = shlex.split(entry["command"])[1:]
     for option in ("-o", "-MT", "-MF"):

@@ -185,6 +185,30 @@ TEST(too_few_steps_say_nothing)
     db_close(db);
 }
 
+/* Steps that are counted anew: the second one that is compared ended before the first. */
+TEST(the_cause_where_steps_end_in_another_order)
+{
+    struct db *db = empty();
+    struct growth growth = {.kind = GROWTH_GROWING, .first = 1, .last = 2};
+    struct growth_cause cause;
+    put(db, "backward", 2, 10, KIB(100), KIB(100));
+    put(db, "backward", 1, 30, KIB(50), KIB(50));
+    REQUIRE(db_exec(db, "INSERT INTO heap VALUES(77, 9, 1, 0, 0, NULL);"
+                        "INSERT INTO allocation(seq, heap, address, size, alloc_ns, life_ns,"
+                        " free_seq) VALUES(900050, 77, 4096, 8192, 0, 1, 900200),"
+                        "(900060, 77, 65536, 512, 0, 1, 900400)") == 0);
+    CHECK_INT(growth_cause_read(db, PROCESS, 1, &growth, &cause), 0);
+    CHECK_INT(cause.bytes, 8192); /* the other one is live at both ends */
+    CHECK_INT(cause.per_unit, 8192);
+    growth_cause_clear(&cause);
+    growth.first = 2;
+    growth.last = 1;
+    CHECK_INT(growth_cause_read(db, PROCESS, 1, &growth, &cause), 0);
+    CHECK_INT(cause.bytes, 0); /* nothing grew that way */
+    growth_cause_clear(&cause);
+    db_close(db);
+}
+
 /* ---- the same blocks, larger ---- */
 
 static struct why_group group(enum purpose purpose, int64_t before, int64_t after, int64_t blocks)
@@ -250,5 +274,6 @@ TEST_MAIN(TEST_CASE(a_leak_in_every_step), TEST_CASE(a_leak_in_every_second_step
           TEST_CASE(calls_of_a_model_that_generates),
           TEST_CASE(calls_are_compared_with_those_of_their_sequence),
           TEST_CASE(too_few_steps_say_nothing),
+          TEST_CASE(the_cause_where_steps_end_in_another_order),
           TEST_CASE(blocks_without_a_call_site_are_not_the_same_blocks),
           TEST_CASE(the_input_is_larger), TEST_CASE(a_ratio_of_nearly_one_is_no_figure))

@@ -155,7 +155,7 @@ void peak_put_change(const struct peak_part *part)
     size_t shown = 0, count = 0;
     char title[160], larger[WHY_LARGER_TEXT];
     bool people = is_for_people(part);
-    if (!part->changed || (people && !peak_change_is_shown(part)))
+    if (!part->changed || (people && (rest <= 0 || !peak_change_is_shown(part))))
         return;
     while (count < why->group_count && why_change(&why->groups[count]))
         count++;

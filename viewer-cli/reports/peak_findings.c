@@ -139,7 +139,7 @@ static void put_rise(const struct peak_part *part)
     int64_t rise = why->after_bytes - why->before_bytes;
     char bytes[HUMAN_MAX];
     struct buf text = {0};
-    if (!part->changed || !peak_change_is_shown(part))
+    if (!part->changed || rise <= 0 || !peak_change_is_shown(part))
         return;
     buf_print(&text, "more than step %" PRId64 "%s%s", part->step_before,
               part->phase_before ? ", in " : "", part->phase_before ? part->phase_before : "");

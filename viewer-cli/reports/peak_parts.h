@@ -128,7 +128,7 @@ void peak_put_killed_programs(struct report *report, const struct peak_part *all
 extern const struct emit_column peak_change_columns[PEAK_CHANGE_COLUMNS];
 /* 0 or an error; peak_change_clear in both cases. */
 int peak_change_read(struct db *db, struct peak_part *part);
-/* People see a rise of a hundredth of the peak, programs each change. */
+/* Is it a rise of a hundredth of the peak, which people see? Programs get each change. */
 bool peak_change_is_shown(const struct peak_part *part);
 void peak_change_clear(struct peak_part *part);
 void peak_put_change(const struct peak_part *part);
