@@ -213,8 +213,10 @@ static void random_run(uint64_t number)
     seed = number + 1;
     buf_text(&sql,
              "BEGIN;\n"
-             "INSERT INTO process(id, pid, origin, start_ns) VALUES(1, 1, 'root', 0),"
-             " (2, 2, 'fork', 0);\n"
+             "INSERT INTO process(id, pid, origin, start_ns, rank) VALUES(1, 1, 'root', 0, 0),"
+             " (2, 2, 'fork', 0, 1);\n"
+             "INSERT INTO setting VALUES(1, NULL, 'imported_from', 'snapshot'),"
+             " (2, NULL, 'imported_from', 'snapshot');\n"
              "INSERT INTO device VALUES(1, 'cpu', -1, NULL, NULL), (2, 'cuda', 0, NULL, NULL);\n"
              "INSERT INTO string VALUES(1, 'einsum'), (2, 'at::cuda::getNewWorkspace()'),"
              " (3, 'FSDPParam.alloc_all_gather_outputs'), (4, 'foreach_all_gather'),"
@@ -280,6 +282,7 @@ TEST(random_rows)
  * program's. Blocks that differ in one thing each. */
 static const char library_sql[] =
     "INSERT INTO process(id, pid, origin, start_ns) VALUES(1, 1, 'root', 0);"
+    "INSERT INTO setting VALUES(1, NULL, 'imported_from', 'snapshot');"
     "INSERT INTO device VALUES(1, 'cpu', -1, NULL, NULL), (2, 'cuda', 0, NULL, NULL);"
     "INSERT INTO heap VALUES(1, 1, 1, 0, 0, NULL), (2, 1, 2, 0, 0, NULL);"
     "INSERT INTO string VALUES(1, 'at::cuda::getNewWorkspace()'), (2, 'Linear.forward'),"
@@ -427,7 +430,7 @@ TEST(workspaces_where_less_is_known)
 
 /* A step of forward and backward; call stacks as FSDP2, FSDP1 and tensor parallel have them. */
 static const char sharing_sql[] =
-    "INSERT INTO process(id, pid, origin, start_ns) VALUES(1, 1, 'root', 0);"
+    "INSERT INTO process(id, pid, origin, start_ns, rank) VALUES(1, 1, 'root', 0, 0);"
     "INSERT INTO device VALUES(1, 'cpu', -1, NULL, NULL);"
     "INSERT INTO heap VALUES(1, 1, 1, 0, 0, NULL);"
     "INSERT INTO tag VALUES(1, 2, 'gradient of w');"

@@ -77,6 +77,7 @@ TEST(what_a_library_keeps_is_of_no_module)
                         "INSERT INTO module VALUES(1, '', 'Model'), (2, 'down', 'Linear'),"
                         " (3, 'up', 'Linear');"
                         "UPDATE device SET kind = 'cuda';"
+                        "INSERT INTO setting VALUES(1, NULL, 'imported_from', 'snapshot');"
                         "INSERT INTO string VALUES(900, 'at::cuda::getNewWorkspace');"
                         "INSERT INTO frame VALUES(900, 900, NULL, NULL);"
                         "INSERT INTO site VALUES(900, 0, 900);"

@@ -19,10 +19,13 @@ static const char sizes_sql[] =
     "(n.text LIKE '%cuda::getNewWorkspace%' OR n.text LIKE '%cuda::getCurrentCUDABlas%'"           \
     " OR n.text LIKE '%cuda::getCUDABlasLtWorkspace%')"
 
-/* The first comparison says no to nearly all names, and in none of the others more than it does. */
+/* Frames of C++ come from other tools' files alone, and to look at all names is to read their whole
+ * table. The first comparison says no to nearly all, and in none of the others more than it does.
+ */
 static const char frames_sql[] =
-    "SELECT EXISTS (SELECT 1 FROM string n WHERE n.text LIKE '%cuda::get%' AND " IS_WRAPPER
-    ") AS frames";
+    "SELECT CASE WHEN EXISTS (SELECT 1 FROM setting WHERE process = ?1 AND key = 'imported_from')"
+    " THEN EXISTS (SELECT 1 FROM string n WHERE n.text LIKE '%cuda::get%' AND " IS_WRAPPER ")"
+    " ELSE 0 END AS frames";
 
 static const char facts_sql[] =
     "SELECT a.requested,"
@@ -56,7 +59,7 @@ int category_library_read(struct db *db, int64_t process, struct category_librar
         if (out->size_count < CATEGORY_SIZES)
             out->sizes[out->size_count++] = size;
     int err = query_end(&query);
-    return err < 0 ? err : query_once(db, frames_sql, Q_OUT(Q_INT(out->frames)));
+    return err < 0 ? err : query_read(db, frames_sql, Q_IN(process), Q_OUT(Q_INT(out->frames)));
 }
 
 /* *odd: a size that tensors hardly have, to the byte: rounded up, it may be a tensor's. */

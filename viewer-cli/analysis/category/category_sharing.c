@@ -3,9 +3,14 @@
 #include "error.h"
 #include "query.h"
 
-/* A look at the names alone: view sharing_site reads all call stacks, and most runs have none. */
+/* View sharing_site reads all call stacks and the names all of their table, and most runs have
+ * nothing of it: only a rank can, and what another tool recorded, whose ranks are not known. */
 static const char any_sql[] =
-    "SELECT EXISTS (SELECT 1 FROM string WHERE text LIKE '%torch/distributed/%') AS found";
+    "SELECT CASE WHEN EXISTS (SELECT 1 FROM process WHERE id = ?1"
+    "                           AND (rank IS NOT NULL OR world_size IS NOT NULL))"
+    "              OR EXISTS (SELECT 1 FROM setting WHERE process = ?1 AND key = 'imported_from')"
+    " THEN EXISTS (SELECT 1 FROM string WHERE text LIKE '%torch/distributed/%')"
+    " ELSE 0 END AS found";
 
 static const char blocks_sql[] =
     "SELECT a.seq, shared.kind FROM sharing_site shared JOIN allocation a ON a.site = shared.site"
@@ -16,7 +21,7 @@ static const char blocks_sql[] =
 int category_sharing_read(struct db *db, int64_t process, struct category_sharing *out)
 {
     int64_t found = 0, seq, kind;
-    int err = query_once(db, any_sql, Q_OUT(Q_INT(found)));
+    int err = query_read(db, any_sql, Q_IN(process), Q_OUT(Q_INT(found)));
     if (err < 0 || !found)
         return err;
     struct query query = query_ask(db, blocks_sql, Q_IN(process), Q_OUT(Q_INT(seq), Q_INT(kind)));
