@@ -14,6 +14,7 @@ KIND is list, trimmed (a list that the source also shortens), bounded (a deque w
 write, LINE the one of its source that puts something there (_assigned.py), without its @ where none is
 found; NODES how many operations the graph of autograd behind it has, 0 = it has none.
 """
+import re
 import sys
 import time
 import types
@@ -26,18 +27,20 @@ BUDGET_S, WALL_S = 0.1, 1.0  # of its own; and whatever else the machine does me
 OBJECTS, MARKS, NODES, DEPTH, TEXT = 200000, 4096, 4000, 12, 100
 LIBRARIES = ("site-packages", "dist-packages", "/lib/python3")
 PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), type, types.ModuleType)
+COLLECTIONS = ("list", "dict", "set", "deque", "bounded", "lru_cache", "optimizer")
+NAMED = re.compile(r"(\['[A-Za-z_]+'\]|\.[A-Za-z_]+)+$")  # `['outs']`, `['run'].outs`
 own_time = getattr(time, "thread_time", time.monotonic)
 
 
 class Item(object):
     """Something reached, by whom; `source` is the file with the name that leads there, and whether that
-    is a function's."""
+    is a function's. `grows` is the path of the collection that it is in, which has that `length`."""
 
-    __slots__ = ("value", "path", "kind", "depth", "source")
+    __slots__ = ("value", "path", "kind", "depth", "source", "grows", "length")
 
-    def __init__(self, value, path, kind, depth, source):
+    def __init__(self, value, path, kind, depth, source, grows=None, length=0):
         self.value, self.path, self.kind, self.depth = value, path[:TEXT], kind, depth
-        self.source = source
+        self.source, self.grows, self.length = source, grows, length
 
 
 def is_programs(module):
@@ -146,9 +149,34 @@ def nodes_of(tensor):
 
 
 def outer(path):
-    """`history[]` of `history[]['loss']`: what grows is the outermost."""
+    """`pair` of `pair[].outs`."""
     cut = path.find("[")
     return path[:cut] if cut > 0 else path
+
+
+def size(value):
+    for base in (dict, list, deque, set, tuple):
+        if isinstance(value, base):
+            return base.__len__(value)
+    return 0
+
+
+def is_record(item, kind):
+    """`metrics['outs']` grows and not `metrics`, if that has a few names of parts, and fewer than there
+    are outs. Keys with a number in them are taken for such that come with the steps."""
+    behind = item.path[len(item.grows):]
+    return (item.kind == "dict" and kind in COLLECTIONS and NAMED.match(behind) is not None and
+            size(item.value) > item.length)
+
+
+def held_in(item, value, more, kind):
+    """What `item` refers to: the outermost collection is the one that grows, but for records."""
+    grows, length = item.grows, item.length
+    if item.kind == "optimizer" or (grows and not is_record(item, kind) and kind != "optimizer"):
+        kind = item.kind
+    elif kind in COLLECTIONS and kind != "optimizer":
+        grows, length = item.path if grows else outer(item.path), size(item.value)
+    return Item(value, item.path + more, kind, item.depth + 1, item.source, grows, length)
 
 
 class Search(object):
@@ -180,9 +208,7 @@ class Search(object):
             self.seen.add(id(one))
             if optimizes and more == ".state":
                 kind = "optimizer"  # whatever list it is in
-            elif item.kind in ("list", "dict", "set", "deque", "bounded", "lru_cache", "optimizer"):
-                kind = item.kind  # the outermost collection is the one that grows
-            waiting.append(Item(one, item.path + more, kind, item.depth + 1, item.source))
+            waiting.append(held_in(item, one, more, kind))
 
     def run(self):
         waiting = deque(roots())
@@ -191,8 +217,9 @@ class Search(object):
         marks = [mark for mark in map(self.mark, self.found[:MARKS]) if mark is not None]
         sources = Sources([file_of(module) for _, module in programs_modules()], self.began)
         for item, path, nodes, address in marks:  # lines have a time of their own, behind all graphs
-            line = sources.where(item.source[0], path, item.source[1])
-            cut = item.kind == "list" and sources.shortens(item.source[0], path)
+            known = outer(path)  # to the sources' index `metrics['outs']` is `metrics`
+            line = sources.where(item.source[0], known, item.source[1])
+            cut = item.kind == "list" and sources.shortens(item.source[0], known)
             name = "held by|%s%s|%s|%d" % ("trimmed" if cut else item.kind, "@" + line if line else "", path, nodes)
             self.library.held(self.library.name(name), address)
         self.library.held(self.library.name("held by|"), not waiting)
@@ -206,7 +233,7 @@ class Search(object):
         if not address:
             return None
         graph = tensor.grad_fn is not None and not self.is_over()
-        return item, outer(item.path), nodes_of(tensor) if graph else 0, address
+        return item, item.grows or outer(item.path), nodes_of(tensor) if graph else 0, address
 
 
 def look(torch, library, began):

@@ -43,6 +43,11 @@ class Optimizer(object):
         self.state = state
 
 
+class Run(object):
+    def __init__(self, outs):
+        self.outs = outs
+
+
 TORCH = types.SimpleNamespace(Tensor=Tensor, nn=types.SimpleNamespace(Parameter=Parameter),
                               optim=types.SimpleNamespace(Optimizer=Optimizer))
 
@@ -75,6 +80,28 @@ class Look(unittest.TestCase):
         marks = look(queue=deque([Tensor(16)], maxlen=8), kept=deque([Tensor(32)]))
         self.assertEqual(sorted(mark for mark, _ in marks[:-1]),
                          ["held by|bounded|held.queue|0", "held by|deque|held.kept|0"])
+
+    def test_a_dict_of_a_few_parts_is_not_what_grows(self):
+        def kept(count):
+            return [Tensor(16 * (1 + i)) for i in range(count)]
+
+        def holder(value):
+            return set(mark for mark, _ in look(d=value)[:-1])
+
+        self.assertEqual(holder({"outs": kept(9)}), {"held by|list|held.d['outs']|0"})
+        self.assertEqual(holder({"outs": kept(9), "loss": deque(kept(9))}),
+                         {"held by|list|held.d['outs']|0", "held by|deque|held.d['loss']|0"})
+        run = Run(kept(9))
+        self.assertEqual(holder({"run": run}), {"held by|list|held.d['run'].outs|0"})
+        self.assertEqual(holder({"run": {"outs": kept(9)}}), {"held by|list|held.d['run']['outs']|0"})
+
+    def test_a_dict_that_steps_fill_is_what_grows(self):
+        for value in ({"step1": [Tensor(16), Tensor(32)]}, {1: [Tensor(16), Tensor(32)]},
+                      {"a": [Tensor(16)], "b": [Tensor(32)]}, {"a": Tensor(16), "b": Tensor(32)}):
+            marks = [mark for mark, _ in look(d=value)[:-1]]
+            self.assertEqual(marks, ["held by|dict|held.d|0"] * 2)
+        marks = look(history=[{"outs": [Tensor(16), Tensor(32)]}])
+        self.assertEqual([mark for mark, _ in marks[:-1]], ["held by|list|held.history|0"] * 2)
 
     def test_time_of_others_is_not_its_own(self):
         wall = iter(range(10000))
