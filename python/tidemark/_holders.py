@@ -12,7 +12,8 @@ and the last one, `held by|`, says that the look is over; its value is 1 if it s
 0 if there was no time for it.
 KIND is list, trimmed (a list that the source also shortens), bounded (a deque with maxlen), dict, set, deque, lru_cache, attribute, variable, or optimizer, for its own state; PATH what a programmer would
 write, LINE the one of its source that puts something there (_assigned.py), without its @ where none is
-found; NODES how many operations the graph of autograd behind it has, 0 = it has none.
+found; NODES how many operations the graph of autograd behind it has, 0 = it has none, or nothing is kept in
+it any more.
 """
 import re
 import sys
@@ -24,7 +25,7 @@ from importlib.machinery import SourceFileLoader
 from tidemark._assigned import Sources
 
 BUDGET_S, WALL_S = 0.1, 1.0  # of its own; and whatever else the machine does meanwhile
-OBJECTS, MARKS, NODES, DEPTH, TEXT = 200000, 4096, 4000, 12, 100
+OBJECTS, MARKS, NODES, FREED, DEPTH, TEXT = 200000, 4096, 4000, 32, 12, 100
 LIBRARIES = ("site-packages", "dist-packages", "/lib/python3")
 PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), type, types.ModuleType)
 COLLECTIONS = ("list", "dict", "set", "deque", "bounded", "lru_cache", "optimizer")
@@ -136,16 +137,44 @@ def attributes(value):
             if k not in ("_parameters", "_buffers")]
 
 
-def nodes_of(tensor):
-    """Of the graph behind it, up to NODES."""
+def sees_what_is_kept(torch):
+    autograd = getattr(getattr(torch, "_C", None), "_autograd", None)
+    return hasattr(getattr(autograd, "SavedTensor", None), "data")
+
+
+def keeps(node, names):
+    """Whether it keeps a tensor for backward; None: it never had one, or that cannot be seen. Nothing is
+    unpacked, so no hook of the program's runs. `names`: the attributes of each type of node."""
+    kind = type(node)
+    if kind not in names:
+        names[kind] = [name for name in dir(kind) if name.startswith("_raw_saved_")]
+    known = None
+    for name in names[kind]:
+        try:
+            saved = getattr(node, name)
+        except RuntimeError:  # gone, after a backward
+            known = known or False
+            continue
+        for one in saved if isinstance(saved, (tuple, list)) else (saved,):
+            known = known or one.data is not None
+    return known
+
+
+def nodes_of(tensor, looks):
+    """Of the graph behind it, up to NODES; 0 if a backward freed what it kept, which goes from its end
+    to its beginning: so the first that are seen tell. `looks`: PyTorch lets us see that."""
     first = tensor.grad_fn
-    seen, waiting = {first}, [first]
+    seen, waiting, names, freed = {first}, [first], {}, 0
     while waiting and len(seen) < NODES:
-        for node, _ in waiting.pop().next_functions:
-            if node is not None and node not in seen:
-                seen.add(node)
-                waiting.append(node)
-    return len(seen)
+        node = waiting.pop()
+        kept = keeps(node, names) if looks else None
+        looks = looks and not kept and freed < FREED
+        freed = 0 if kept else freed + (kept is False)
+        for behind, _ in node.next_functions:
+            if behind is not None and behind not in seen:
+                seen.add(behind)
+                waiting.append(behind)
+    return 0 if freed else len(seen)
 
 
 def outer(path):
@@ -184,6 +213,7 @@ class Search(object):
         self.began = began
         self.tensor, self.parameter = torch.Tensor, torch.nn.Parameter
         self.optimizer = torch.optim.Optimizer
+        self.looks = sees_what_is_kept(torch)
         self.library = library
         self.end, self.wall_end = own_time() + BUDGET_S, time.monotonic() + WALL_S
         self.seen = set()
@@ -233,7 +263,7 @@ class Search(object):
         if not address:
             return None
         graph = tensor.grad_fn is not None and not self.is_over()
-        return item, item.grows or outer(item.path), nodes_of(tensor) if graph else 0, address
+        return item, item.grows or outer(item.path), nodes_of(tensor, self.looks) if graph else 0, address
 
 
 def look(torch, library, began):

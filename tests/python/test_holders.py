@@ -21,6 +21,25 @@ class Tensor(object):
         return self.address
 
 
+class Saved(object):
+    def __init__(self, data):
+        self.data = data
+
+
+class Node(object):
+    """Of a graph: what it kept, None if that was freed, or the error that says so."""
+
+    def __init__(self, kept, behind=None):
+        self.kept = kept
+        self.next_functions = ((behind, 0),)
+
+    @property
+    def _raw_saved_self(self):
+        if isinstance(self.kept, RuntimeError):
+            raise self.kept
+        return Saved(self.kept)
+
+
 class Parameter(Tensor):
     pass
 
@@ -50,15 +69,17 @@ class Run(object):
 
 TORCH = types.SimpleNamespace(Tensor=Tensor, nn=types.SimpleNamespace(Parameter=Parameter),
                               optim=types.SimpleNamespace(Optimizer=Optimizer))
+TORCH_SEES = types.SimpleNamespace(_C=types.SimpleNamespace(
+    _autograd=types.SimpleNamespace(SavedTensor=types.SimpleNamespace(data=None))), **vars(TORCH))
 
 
-def look(**names):
+def look(torch=TORCH, **names):
     """The marks of a program that has these names in its module."""
     library = Library()
     module = types.ModuleType("held")
     vars(module).update(names, __file__="/tmp/no-such-program.py")
     with mock.patch.object(_holders, "programs_modules", lambda: [("held", module)]):
-        _holders.look(TORCH, library, 0)
+        _holders.look(torch, library, 0)
     return library.marks
 
 
@@ -102,6 +123,23 @@ class Look(unittest.TestCase):
             self.assertEqual(marks, ["held by|dict|held.d|0"] * 2)
         marks = look(history=[{"outs": [Tensor(16), Tensor(32)]}])
         self.assertEqual([mark for mark, _ in marks[:-1]], ["held by|list|held.history|0"] * 2)
+
+    def test_a_graph_that_a_backward_freed_holds_nothing(self):
+        done, alive = Tensor(16), Tensor(32)
+        done.grad_fn = Node(None, Node(None))
+        alive.grad_fn = Node(None, Node(Tensor(64)))
+        alive.grad_fn.next_functions += ((Node(RuntimeError()), 0), (None, 0))
+        marks = look(TORCH_SEES, done=done, alive=alive)
+        self.assertEqual(marks[:2], [("held by|variable|held.done|0", 16),
+                                     ("held by|variable|held.alive|3", 32)])
+        self.assertEqual(look(done=done)[0][0], "held by|variable|held.done|2")
+
+    def test_a_long_graph_is_not_looked_at_to_its_end(self):
+        node, tensor = Node(Tensor(64)), Tensor(16)
+        for _ in range(100):
+            node = Node(None, node)
+        tensor.grad_fn = node
+        self.assertEqual(look(TORCH_SEES, done=tensor)[0][0], "held by|variable|held.done|0")
 
     def test_time_of_others_is_not_its_own(self):
         wall = iter(range(10000))
