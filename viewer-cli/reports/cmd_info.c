@@ -274,17 +274,17 @@ static const char rows_sql[] = "SELECT 'allocation', count(*) AS n FROM allocati
                                " SELECT 'driver_memory', count(*) FROM driver_memory UNION ALL"
                                " SELECT 'activity', count(*) FROM activity";
 
-/* Samples of no device that are no numbers of bytes, by their names. */
-#define COUNTS "('killed for memory')"
+/* Samples that are no numbers of bytes, by their names. */
+#define IS_COUNT "(what = 'killed for memory' OR what LIKE 'number of %')"
 
 /* Of many samples of one thing, where it began, how high it came, where it ended. */
 #define ENDS_OF(which)                                                                             \
     " FROM (SELECT process, device, what, count(*) AS n, max(value) AS highest,"                   \
-    "   min(rowid) AS first, max(rowid) AS last FROM sample WHERE what " which COUNTS              \
+    "   min(rowid) AS first, max(rowid) AS last FROM sample WHERE " which IS_COUNT                 \
     "   GROUP BY process, device, what) s"                                                         \
     " JOIN sample first ON first.rowid = s.first JOIN sample last ON last.rowid = s.last"
-#define ENDS_OF_BYTES ENDS_OF("NOT IN ")
-#define ENDS_OF_COUNTS ENDS_OF("IN ")
+#define ENDS_OF_BYTES ENDS_OF("NOT ")
+#define ENDS_OF_COUNTS ENDS_OF("")
 
 static const char sample_sql[] =
     "WITH " DEVICE_PLACES_OF_ALL
