@@ -101,6 +101,57 @@ TEST(what_an_evaluation_between_steps_leaves)
     db_close(db);
 }
 
+/* One evaluation before the look, and one behind it. Site 5 keeps a MiB of each; what 6 keeps is
+ * replaced by the second; 7 made something once; 8 is as 5, and freed as the program ends. */
+static const char two_evaluations[] =
+    "UPDATE phase SET end_seq = end_seq - 20 WHERE id = 10;"
+    "INSERT INTO phase(id, process, thread, ordinal, kind, name, step, begin_seq, end_seq,"
+    "  begin_ns, end_ns, scope, ended) VALUES"
+    " (101, 1, 4711, 0, 'eval', 'eval', NULL, 481, 500, 0, 0, 'process', 'end'),"
+    " (102, 1, 4711, 0, 'eval', 'eval', NULL, 1201, 1250, 0, 0, 'process', 'end');"
+    "INSERT INTO stretch VALUES(1, 481, 101), (1, 1201, 102);"
+    "INSERT INTO site VALUES(5, 0, 1), (6, 0, 2), (7, 0, 3), (8, 0, 3);"
+    "INSERT INTO allocation SELECT 480 + id, 1, id, 1048576, NULL, 0, -70368744177664, free_seq,"
+    "  site, NULL, NULL, NULL FROM (SELECT 5 AS id, 5 AS site, -2147483648 AS free_seq"
+    "  UNION ALL SELECT 6, 6, 1220 UNION ALL SELECT 7, 7, -2147483648 UNION ALL SELECT 8, 8, 1280"
+    "  UNION ALL SELECT 725, 5, -2147483648 UNION ALL SELECT 726, 6, -2147483648"
+    "  UNION ALL SELECT 728, 8, 1290);";
+
+TEST(what_the_last_evaluation_does_not_replace)
+{
+    struct db *db = recording("leaks");
+    struct leaks leaks;
+    REQUIRE(db_exec(db, two_evaluations) == 0);
+    CHECK_INT(leaks_read(db, 1, 1, &usual, &leaks), 0);
+    CHECK(leaks_is_valid(&leaks));
+    for (int64_t site = 5; site <= 8; site += 3) {
+        const struct leak_site *left = site_of(&leaks, site);
+        REQUIRE(left != NULL);
+        CHECK(left->between);
+        CHECK_INT(left->bytes, MIB(1));
+        CHECK_INT(left->sure, LEAK_PERHAPS);
+    }
+    CHECK(site_of(&leaks, 6) == NULL);
+    CHECK(site_of(&leaks, 7) == NULL);
+    leaks_clear(&leaks);
+    REQUIRE(
+        db_exec(db,
+                "INSERT INTO mark VALUES(1297, 1, 1, 0, 'held by|list|losses|40', 1 << 40, NULL),"
+                " (1298, 1, 1, 0, 'held by|list|losses|40', 1 << 41, NULL),"
+                " (1299, 1, 1, 0, 'held by|', 1, NULL)") == 0);
+    CHECK_INT(leaks_read(db, 1, 1, &usual, &leaks), 0);
+    CHECK_INT(site_of(&leaks, 5)->holder.kind, HOLDER_GRAPH);
+    CHECK_STR(site_of(&leaks, 5)->holder.path, "losses");
+    leaks_clear(&leaks);
+    REQUIRE(
+        db_exec(db, "DELETE FROM stretch WHERE phase = 102; DELETE FROM phase WHERE id = 102") ==
+        0);
+    CHECK_INT(leaks_read(db, 1, 1, &usual, &leaks), 0);
+    CHECK(site_of(&leaks, 5) == NULL && site_of(&leaks, 8) == NULL);
+    leaks_clear(&leaks);
+    db_close(db);
+}
+
 /* Losses of the steps are kept with their graphs, too. */
 TEST(a_graph_is_of_where_its_blocks_were_made)
 {
@@ -371,6 +422,7 @@ TEST(as_a_scan_of_all_blocks_says)
 }
 
 TEST_MAIN(TEST_CASE(what_every_step_leaves), TEST_CASE(what_an_evaluation_between_steps_leaves),
+          TEST_CASE(what_the_last_evaluation_does_not_replace),
           TEST_CASE(a_graph_is_of_where_its_blocks_were_made), TEST_CASE(who_holds_what_is_left),
           TEST_CASE(what_has_a_bound_is_no_sure_leak),
           TEST_CASE(a_list_holds_the_graphs_of_its_elements),

@@ -10,6 +10,7 @@
 
 #include "category.h"
 #include "error.h"
+#include "leak_steps.h"
 #include "living.h"
 #include "mem.h"
 #include "query.h"
@@ -42,68 +43,14 @@ static int read_window(struct db *db, int64_t process, const struct leak_options
     return 0;
 }
 
-/* ---- where steps begin, and what is evaluated behind them ---- */
-
-struct step_begin {
-    int64_t step, begin_seq;
-    bool evaluated; /* before the look, and behind this step */
-};
-
-struct step_begins { /* in the order of begin_seq */
-    struct step_begin *steps;
-    size_t count, cap;
-};
-
-static const char begins_sql[] =
-    "SELECT step, min(begin_seq) AS begin_seq FROM phase"
-    " WHERE process = ?1 AND step IS NOT NULL AND domain IS NULL GROUP BY step ORDER BY 2";
-
-static const char evaluations_sql[] =
-    "SELECT begin_seq AS seq FROM phase WHERE process = ?1 AND step IS NULL AND domain IS NULL"
-    "   AND kind IN ('eval', 'forward_no_grad') AND end_seq <= ?2";
-
-/* NULL: no step had begun. */
-static struct step_begin *begun_before(const struct step_begins *begins, int64_t seq)
-{
-    size_t at;
-    SEARCH_FIRST(at, 0, begins->count, begins->steps[at].begin_seq <= seq);
-    return at ? &begins->steps[at - 1] : NULL;
-}
-
-static int take_begin(struct step_begins *begins, const struct step_begin *row)
-{
-    if (!MEM_GROW(begins->steps, begins->cap, begins->count + 1))
-        return ERR_NOMEM;
-    begins->steps[begins->count++] = *row;
-    return 0;
-}
-
-static int read_begins(struct db *db, int64_t process, int64_t look, struct step_begins *out)
-{
-    struct step_begin row = {0};
-    int64_t seq = 0;
-    struct query query =
-        query_ask(db, begins_sql, Q_IN(process), Q_OUT(Q_INT(row.step), Q_INT(row.begin_seq)));
-    while (query_next(&query))
-        query_fail(&query, take_begin(out, &row));
-    int err = query_end(&query);
-    if (err < 0)
-        return err;
-    query = query_ask(db, evaluations_sql, Q_IN(process, look), Q_OUT(Q_INT(seq)));
-    while (query_next(&query)) {
-        struct step_begin *step = begun_before(out, seq);
-        if (step)
-            step->evaluated = true;
-    }
-    return query_end(&query);
-}
+/* ---- evaluations ---- */
 
 /* Of the steps that count. */
-static void count_evaluated(const struct step_begins *begins, struct leaks *leaks)
+static void count_evaluated(const struct leak_steps *steps, struct leaks *leaks)
 {
     struct leak_evaluated *all = &leaks->evaluated;
-    for (size_t i = 0; i < begins->count; i++) {
-        const struct step_begin *step = &begins->steps[i];
+    for (size_t i = 0; i < steps->count; i++) {
+        const struct leak_step *step = &steps->steps[i];
         if (!step->evaluated)
             continue;
         all->last = step->step > all->last ? step->step : all->last;
@@ -121,7 +68,7 @@ struct gather {
     struct leaks *leaks;
     struct db *db;
     struct module_index modules;
-    struct step_begins begins;
+    struct leak_steps all_steps;
     struct map steps; /* phase.id to its step + 1, 0 = none: blocks of one phase are many */
     struct map seen;  /* place of a site and step: living blocks come in no order */
     int err;
@@ -131,7 +78,7 @@ struct gather {
 static bool step_of(struct gather *gather, const struct living_block *block, int64_t *step,
                     bool *between)
 {
-    const struct step_begin *before = NULL;
+    const struct leak_step *before = NULL;
     int64_t phase = block->phase;
     uint64_t known = map_get(&gather->steps, (uint64_t)phase);
     if (known == MAP_NONE) {
@@ -144,7 +91,7 @@ static bool step_of(struct gather *gather, const struct living_block *block, int
     }
     *between = known == 0;
     if (*between)
-        before = begun_before(&gather->begins, block->seq);
+        before = leak_step_before(&gather->all_steps, block->seq);
     *step = before ? before->step : (int64_t)known - 1;
     return (known != 0 || before) && gather->err == 0;
 }
@@ -189,7 +136,13 @@ static void vote(const struct leaks *leaks, struct leak_site *site,
     site->votes += same ? 1 : -1;
 }
 
-/* What no variable leads to, in many steps, and made while gradients are recorded. */
+static bool is_outlived(const struct leak_site *site)
+{
+    return site->outlived * 2 >= site->blocks;
+}
+
+/* What no variable leads to, in many steps or behind an evaluation, and made while gradients are
+ * recorded. */
 static void find_graph(const struct leaks *leaks, struct leak_site *site)
 {
     struct leak_holder graph;
@@ -198,7 +151,7 @@ static void find_graph(const struct leaks *leaks, struct leak_site *site)
     if (site->held * 2 >= site->blocks)
         return;
     site->holder = (struct leak_holder){0};
-    if (kind && site->sure != LEAK_PERHAPS &&
+    if (kind && (site->sure != LEAK_PERHAPS || is_outlived(site)) &&
         leak_holders_graph(&leaks->holders, site->chances, site->between, &graph))
         site->holder = graph;
 }
@@ -228,6 +181,7 @@ static bool add_block(void *self, const struct living_block *block)
     leaks->bytes += block->size;
     leaks->blocks++;
     site->between = site->between && between;
+    site->outlived += between && leak_steps_outlived(&gather->all_steps, block);
     site->bytes += block->size;
     site->blocks++;
     site->first_step = step < site->first_step ? step : site->first_step;
@@ -298,13 +252,14 @@ static int name_sites(struct db *db, struct leaks *leaks, size_t named)
     return err;
 }
 
-/* What the last evaluation alone left may be what it holds until the next. */
+/* What the last evaluation before the look alone left may be what it holds until the next. */
 static void drop_last_evaluation(struct leaks *leaks)
 {
     size_t kept = 0;
     for (size_t i = 0; i < leaks->count; i++) {
         const struct leak_site site = leaks->sites[i];
-        if (site.between && site.steps == 1 && site.last_step == leaks->evaluated.last) {
+        if (site.between && site.steps == 1 && site.last_step == leaks->evaluated.last &&
+            !is_outlived(&site)) {
             leaks->bytes -= site.bytes;
             leaks->blocks -= site.blocks;
         } else {
@@ -329,7 +284,7 @@ int leaks_read(struct db *db, int64_t process, int64_t device, const struct leak
     if (err >= 0)
         err = module_index_read(db, &gather.modules);
     if (err >= 0)
-        err = read_begins(db, process, out->seq, &gather.begins);
+        err = leak_steps_read(db, process, out->seq, &gather.all_steps);
     if (err >= 0)
         err = living_read(db, process, device, out->seq, add_block, &gather);
     if (gather.err)
@@ -338,10 +293,10 @@ int leaks_read(struct db *db, int64_t process, int64_t device, const struct leak
     map_clear(&gather.seen);
     map_clear(&out->index);
     if (err >= 0) {
-        count_evaluated(&gather.begins, out);
+        count_evaluated(&gather.all_steps, out);
         drop_last_evaluation(out);
     }
-    mem_free(gather.begins.steps);
+    leak_steps_clear(&gather.all_steps);
     for (size_t i = 0; i < out->count; i++) {
         weigh(out, &out->sites[i]);
         out->slope += out->sites[i].slope;

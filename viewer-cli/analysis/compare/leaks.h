@@ -8,7 +8,8 @@
  * once.
  *
  * What is made between two steps, in an evaluation, counts as left by the step before it. What the
- * last evaluation alone left does not: the next may replace it.
+ * last evaluation alone left does not: the next may replace it. Where one came behind the look, and
+ * the blocks lived on as it ended, it did not.
  *
  * How sure: of the steps that count, in how many the site left something. What is left in every
  * step is a leak; what is left in one of twenty may be a list of losses that somebody keeps. Of
@@ -43,9 +44,10 @@ struct leak_site {
     int64_t bytes, blocks; /* left, over all steps that count */
     int64_t steps;         /* that left something */
     int64_t first_step, last_step;
-    bool between;    /* all of it was made between steps */
-    int64_t chances; /* of the window the steps that could have left it */
-    double slope;    /* bytes a step */
+    bool between;     /* all of it was made between steps */
+    int64_t outlived; /* of its blocks, those that lived on behind an evaluation after the look */
+    int64_t chances;  /* of the window the steps that could have left it */
+    double slope;     /* bytes a step */
     enum leak_sure sure;
     int64_t held;              /* blocks that a known variable leads to */
     int64_t votes;             /* for `holder`, while they are counted */
