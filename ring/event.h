@@ -90,7 +90,7 @@
  * told. Its heap says the device: 0 = the host's memory. With EVENT_F_LATE it is told some time
  * after it happened: blocks may lie in the memory by now, and the source's totals have it already.
  *
- * SAMPLE is a value read from outside, in bytes: "device used", for instance.
+ * SAMPLE is a value read from outside, as "device used": bytes, or a count (schema/README.md).
  *
  * GAP: from a = 1 to a = 0 a source saw nothing; its name is "source: why", the same at both ends.
  *

@@ -26,6 +26,12 @@ if [ -d "$ready" ]; then
     for db in "$ready/$(basename "$cases")"/*.db; do
         [ ! -e "$db" ] || cp "$db" "$work/fixtures/" || exit 99
     done
+    for sql in "$data"/*.sql "$cases"/*.sql; do # another folder would rewrite what is right
+        [ ! -e "$sql" ] || [ -e "$work/fixtures/$(basename "$sql" .sql).db" ] || {
+            echo "run.sh: $ready has no $(basename "$sql" .sql).db" >&2
+            exit 99
+        }
+    done
 else
     for sql in "$data"/*.sql "$cases"/*.sql; do
         [ -e "$sql" ] || continue
