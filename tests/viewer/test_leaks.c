@@ -6,6 +6,7 @@
 
 #include "leaks.h"
 #include "db.h"
+#include "growth.h"
 #include "recording.h"
 
 #define MIB(n) ((int64_t)(n)*1048576)
@@ -148,6 +149,38 @@ TEST(what_the_last_evaluation_does_not_replace)
         0);
     CHECK_INT(leaks_read(db, 1, 1, &usual, &leaks), 0);
     CHECK(site_of(&leaks, 5) == NULL && site_of(&leaks, 8) == NULL);
+    leaks_clear(&leaks);
+    db_close(db);
+}
+
+/* A test behind the last step begins one, which ends with the program: main() has let go by then.
+ */
+TEST(a_forward_behind_the_training_is_no_step_of_it)
+{
+    static const char sql[] =
+        "UPDATE phase SET kind = 'backward' WHERE kind = 'optimizer';"
+        "UPDATE allocation SET free_seq = 1260 WHERE free_seq < 0;"
+        "INSERT INTO phase(id, process, thread, ordinal, kind, name, step, begin_seq, end_seq,"
+        "  begin_ns, end_ns, scope, ended) VALUES"
+        " (101, 1, 4711, 0, 'forward', 'forward', 12, 1201, 1220, 0, 0, 'process', 'end'),"
+        " (102, 1, 4711, 0, 'other', 'other', 12, 1221, 1290, 0, 0, 'process', 'end');"
+        "INSERT INTO stretch VALUES(1, 1201, 101), (1, 1221, 102);"
+        "INSERT INTO phase_device SELECT id, 1, 1000, 1000, NULL, NULL, NULL, NULL, 1000, NULL,"
+        "  NULL, 1000, NULL, NULL, NULL, 0, 0, 0 FROM phase WHERE id > 100;";
+    struct db *db = recording("leaks");
+    struct leaks leaks;
+    struct growth growth;
+    REQUIRE(db_exec(db, sql) == 0);
+    CHECK_INT(leaks_read(db, 1, 1, &usual, &leaks), 0);
+    CHECK_INT(leaks.last_step, 9);
+    CHECK_INT(leaks.bytes, MIB(21) + 5 * 1024);
+    leaks_clear(&leaks);
+    REQUIRE(growth_read(db, 1, 1, &growth) == 0);
+    CHECK_INT(growth.kind, GROWTH_GROWING);
+    CHECK_INT(growth.last, 11);
+    REQUIRE(db_exec(db, "UPDATE phase SET kind = 'optimizer' WHERE kind = 'backward'") == 0);
+    CHECK_INT(leaks_read(db, 1, 1, &usual, &leaks), 0);
+    CHECK_INT(leaks.last_step, 10); /* without a backward, any step */
     leaks_clear(&leaks);
     db_close(db);
 }
@@ -423,6 +456,7 @@ TEST(as_a_scan_of_all_blocks_says)
 
 TEST_MAIN(TEST_CASE(what_every_step_leaves), TEST_CASE(what_an_evaluation_between_steps_leaves),
           TEST_CASE(what_the_last_evaluation_does_not_replace),
+          TEST_CASE(a_forward_behind_the_training_is_no_step_of_it),
           TEST_CASE(a_graph_is_of_where_its_blocks_were_made), TEST_CASE(who_holds_what_is_left),
           TEST_CASE(what_has_a_bound_is_no_sure_leak),
           TEST_CASE(a_list_holds_the_graphs_of_its_elements),

@@ -72,7 +72,7 @@ void category_free(struct category_rules *rules);
 /* Those that the connection keeps; NULL: none of that process. */
 const struct category_rules *category_kept(struct db *db, int64_t process);
 /* The first step, and of those that have ended the last, with its last event, as views run_bounds
- * and step_bounds say. False: none has ended. */
+ * and step_bounds say; where a step trained, the last that did. False: none has ended. */
 bool category_steps(const struct category_rules *rules, int64_t *first_step, int64_t *last_step,
                     int64_t *end_seq);
 bool category_is_valid(const struct category_rules *rules);

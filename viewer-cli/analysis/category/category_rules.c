@@ -62,15 +62,26 @@ const struct category_bounds *category_step(const struct category_rules *rules, 
     return place == MAP_NONE ? NULL : &rules->steps[place];
 }
 
-bool category_steps(const struct category_rules *rules, int64_t *first_step, int64_t *last_step,
-                    int64_t *end_seq)
+static const struct category_bounds *last_whole(const struct category_rules *rules, bool trained)
 {
     const struct category_bounds *last = NULL;
     for (size_t i = 0; i < rules->step_count; i++) {
         const struct category_bounds *bounds = &rules->steps[i];
-        if (bounds->end_seq != CATEGORY_UNKNOWN && (!last || bounds->step > last->step))
+        if (bounds->end_seq != CATEGORY_UNKNOWN && (!last || bounds->step > last->step) &&
+            (!trained || bounds->backward_end_seq != CATEGORY_UNKNOWN))
             last = bounds;
     }
+    return last;
+}
+
+/* A forward behind the last backward, as of a test, begins a step, too, which ends with the
+ * program: what main() held is free by then. So the last is one that trained, where any did. */
+bool category_steps(const struct category_rules *rules, int64_t *first_step, int64_t *last_step,
+                    int64_t *end_seq)
+{
+    const struct category_bounds *last = last_whole(rules, true);
+    if (!last)
+        last = last_whole(rules, false);
     if (!last)
         return false;
     *first_step = rules->first_step;

@@ -21,13 +21,17 @@ struct units {
     size_t count, cap;
 };
 
-/* Phases of one step, the one that ends last at the end: the last row of a step has its end. */
+/* Phases of one step, the one that ends last at the end: the last row of a step has its end. No
+ * step behind the last that trained, where any did: it ends with the program (category_steps). */
 static const char steps_sql[] =
     "SELECT ph.step AS number, x.begin_allocated AS begin, x.peak_allocated AS peak,"
     "       x.allocated AS end"
     "  FROM phase ph JOIN phase_device x ON x.phase = ph.id"
     " WHERE ph.process = ?1 AND x.device = ?2 AND ph.step IS NOT NULL AND ph.scope = 'process'"
-    "   AND ph.domain IS NULL AND ph.end_seq IS NOT NULL ORDER BY ph.step, ph.end_seq";
+    "   AND ph.domain IS NULL AND ph.end_seq IS NOT NULL"
+    "   AND ph.step <= coalesce((SELECT max(step) FROM phase WHERE process = ?1 AND domain IS NULL"
+    "                               AND kind = 'backward' AND end_seq IS NOT NULL), ph.step)"
+    " ORDER BY ph.step, ph.end_seq";
 
 static const char calls_sql[] =
     "SELECT row_number() OVER (ORDER BY ph.begin_seq) - 1 AS number,"
