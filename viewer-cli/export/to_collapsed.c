@@ -55,6 +55,8 @@ static int put_stack(struct writing *writing, int64_t site)
         err = frame_name_read(db, writing->stack.frames[i], &name);
         writing->name.count = 0;
         frame_name_put(&writing->name, &name, true);
+        if (writing->name.broken)
+            err = ERR_NOMEM;
         put_frame(&writing->line, buf_string(&writing->name), writing->name.count);
         frame_name_clear(&name);
     }

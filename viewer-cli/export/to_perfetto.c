@@ -81,7 +81,7 @@ static void put_packet(struct writing *writing, int64_t at_ns)
 {
     struct buf whole = {0};
     uint64_t time = (uint64_t)at_ns + (uint64_t)writing->boot_ns;
-    if (writing->interned.count)
+    if (writing->interned.count || writing->interned.broken)
         proto_message(&writing->packet, PACKET_INTERNED, &writing->interned);
     proto_uint(&writing->packet, PACKET_TIME, time);
     proto_uint(&writing->packet, PACKET_SEQUENCE, 1);
@@ -242,6 +242,8 @@ static int intern_frame(struct writing *writing, int64_t frame, uint64_t id)
         buf_text(&text, STACK_UNKNOWN);
     else if ((err = frame_name_read(writing->export->report->db, frame, &name)) >= 0)
         frame_name_put(&text, &name, false);
+    if (text.broken)
+        err = ERR_NOMEM;
     intern_text(writing, INTERNED_FUNCTION, id, buf_string(&text));
     if (name.file)
         intern_text(writing, INTERNED_PATH, id, name.file);

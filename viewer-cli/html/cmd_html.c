@@ -57,7 +57,7 @@ static int read_recording(struct report *report, const char *path, const char *o
     if (code == EXIT_FINE && err == 0)
         err = data_recording(report, name_of(path), &json, out);
     if (code == EXIT_FINE && err < 0)
-        code = report_failed(path, err, db_message(report->db));
+        code = report_failed(report->path, err, db_message(report->db));
     buf_clear(&json);
     buf_clear(&beside);
     return code;
@@ -87,8 +87,10 @@ static int add_recording(const struct command_call *call, const struct html_opti
     if (!path)
         return report_end(&report, ERR_NOMEM);
     code = read_recording(&report, path, other, &options->common, out);
-    int ended = end_quietly(&report);
-    code = code ? code : ended;
+    if (code) /* it was said */
+        report_abandon(&report);
+    else
+        code = end_quietly(&report);
     if (found)
         *found = path;
     else

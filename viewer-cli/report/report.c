@@ -331,6 +331,14 @@ int report_end(struct report *report, int err)
     return code;
 }
 
+void report_abandon(struct report *report)
+{
+    emit_drop(&report->emit);
+    if (report->beside)
+        let_go(report->beside);
+    let_go(report);
+}
+
 /* ---- small things ---- */
 
 void report_cells(struct emit *emit, struct db_stmt *row, int first, int count)

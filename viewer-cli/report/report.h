@@ -135,6 +135,8 @@ void report_send_to(FILE *file);
 int report_begin_beside(struct report *other, struct report *report, const char *named);
 /* Adds the last lines, closes, prints. `err` is what the queries came to. */
 int report_end(struct report *report, int err);
+/* Instead of it: closes, and says nothing, for what went wrong was said. */
+void report_abandon(struct report *report);
 
 /* Between two looks at a recording that is still being written: what was emitted goes out, and the
  * database is closed; then it is opened again, and processes and scopes are read anew. Each returns
