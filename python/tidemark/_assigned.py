@@ -73,12 +73,32 @@ def shortened(node):
     return []
 
 
+def uses(node, name):
+    """Whether an assignment's value is made of what the name has already: `out, h = cell(x, h)`."""
+    return isinstance(node, ast.AugAssign) or any(
+        name in (getattr(one, "attr", None), getattr(one, "id", None)) for one in ast.walk(node.value))
+
+
 class Index(object):
     """Of one tree."""
 
     def __init__(self, tree):
         self.best, self.shorter = {}, set()
+        self.firsts, self.carried = {}, set()  # name -> (line, uses) in loops; attributes
         self.walk(tree)
+
+    def carry(self, node, target, loops):
+        """A name has a round's value in the next if its first assignment there uses it."""
+        if isinstance(target, ast.Attribute):
+            if uses(node, target.attr):
+                self.carried.add(target.attr)
+        elif loops and isinstance(target, ast.Name):
+            first = self.firsts.get(target.id)
+            if first is None or node.lineno < first[0]:
+                self.firsts[target.id] = (node.lineno, uses(node, target.id))
+
+    def carries(self, name):
+        return name in self.carried or self.firsts.get(name, (0, False))[1]
 
     def enter(self, sort, name, rank, line):
         best = self.best.get((sort, name), (0, 0))
@@ -99,6 +119,9 @@ class Index(object):
         if isinstance(node, FUNCTIONS[:2]):  # an lru_cache
             self.enter(LOCAL if declared is not None else GLOBAL, node.name, ASSIGNS, node.lineno)
         self.shorter.update(shortened(node))
+        if isinstance(node, (ast.Assign, ast.AugAssign)):
+            for target in targets(node):
+                self.carry(node, target, loops)
         for target, rank in changes(node):
             rank += IN_LOOP if loops or isinstance(node, LOOPS) else 0
             if isinstance(target, ast.Attribute):
@@ -170,12 +193,20 @@ class Sources(object):
                 return "%s:%d" % (os.path.basename(one).replace("|", "_")[-40:], line)
         return ""
 
+    def indices_of(self, file, path):
+        files = [file] + (self.files if "." in path else [])
+        found = [self.index(one) for one in files if one]
+        return [index for index in found if index is not None]
+
     def shortens(self, file, path):
         """Whether some line takes elements from what is called so."""
         name = path.rsplit(".", 1)[-1]
-        files = [file] + (self.files if "." in path else [])
-        indices = [self.index(one) for one in files if one]
-        return any(index is not None and name in index.shorter for index in indices)
+        return any(name in index.shorter for index in self.indices_of(file, path))
+
+    def carries(self, file, path):
+        """Whether a round of a loop finds there what the one before has put there."""
+        name = path.rsplit(".", 1)[-1]
+        return any(index.carries(name) for index in self.indices_of(file, path))
 
     def where(self, file, path, local=False):
         """`train.py:41`, or nothing. `local`: of a function that still runs."""

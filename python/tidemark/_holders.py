@@ -10,7 +10,8 @@ Each tensor becomes a mark, whose value is its address and whose name is
 
 and the last one, `held by|`, says that the look is over; its value is 1 if it saw all,
 0 if there was no time for it.
-KIND is list, trimmed (a list that the source also shortens), bounded (a deque with maxlen), dict, set, deque, lru_cache, attribute, variable, or optimizer, for its own state; PATH what a programmer would
+KIND is list, trimmed (a list that the source also shortens), bounded (a deque with maxlen), dict, set, deque, lru_cache, attribute, variable (`carried` before these two: a step makes it of what the step before put
+there), or optimizer, for its own state; PATH what a programmer would
 write, LINE the one of its source that puts something there (_assigned.py), without its @ where none is
 found; NODES how many operations the graph of autograd behind it has, 0 = it has none, or nothing is kept in
 it any more.
@@ -30,6 +31,7 @@ LIBRARIES = ("site-packages", "dist-packages", "/lib/python3")
 PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), type, types.ModuleType)
 COLLECTIONS = ("list", "dict", "set", "deque", "bounded", "lru_cache", "optimizer")
 NAMED = re.compile(r"(\['[A-Za-z_]+'\]|\.[A-Za-z_]+)+$")  # `['outs']`, `['run'].outs`
+ALONE = re.compile(r"(\['[\w./-]+'\]|\.\w+)+$")  # `['layer1.fc']`
 own_time = getattr(time, "thread_time", time.monotonic)
 
 
@@ -192,10 +194,10 @@ def size(value):
 
 def is_record(item, kind):
     """`metrics['outs']` grows and not `metrics`, if that has a few names of parts, and fewer than there
-    are outs. Keys with a number in them are taken for such that come with the steps."""
-    behind = item.path[len(item.grows):]
-    return (item.kind == "dict" and kind in COLLECTIONS and NAMED.match(behind) is not None and
-            size(item.value) > item.length)
+    are outs. Of several keys, those with a number in them are taken for such that come with the steps."""
+    named = ALONE if item.length == 1 else NAMED
+    return (item.kind == "dict" and kind in COLLECTIONS and
+            named.match(item.path[len(item.grows):]) is not None and size(item.value) > item.length)
 
 
 def held_in(item, value, more, kind):
@@ -249,10 +251,18 @@ class Search(object):
         for item, path, nodes, address in marks:  # lines have a time of their own, behind all graphs
             known = outer(path)  # to the sources' index `metrics['outs']` is `metrics`
             line = sources.where(item.source[0], known, item.source[1])
-            cut = item.kind == "list" and sources.shortens(item.source[0], known)
-            name = "held by|%s%s|%s|%d" % ("trimmed" if cut else item.kind, "@" + line if line else "", path, nodes)
+            kind = self.kind_of(item, known, sources)
+            name = "held by|%s%s|%s|%d" % (kind, "@" + line if line else "", path, nodes)
             self.library.held(self.library.name(name), address)
         self.library.held(self.library.name("held by|"), not waiting)
+
+    def kind_of(self, item, path, sources):
+        """As the sources have it."""
+        if item.kind == "list" and sources.shortens(item.source[0], path):
+            return "trimmed"
+        if item.kind in ("variable", "attribute") and sources.carries(item.source[0], path):
+            return "carried " + item.kind
+        return item.kind
 
     def mark(self, item):
         """None: it has no memory."""

@@ -32,6 +32,37 @@ class TestShortened(unittest.TestCase):
         self.assertEqual(names, {"queue", "old", "first", "last", "all"})
 
 
+class TestCarried(unittest.TestCase):
+    def carried(self, source, *names):
+        index = Index(ast.parse(textwrap.dedent(source)))
+        return [name for name in names if index.carries(name)]
+
+    def test_what_a_round_takes_over(self):
+        self.assertEqual(self.carried("""\
+            state = zeros()
+            for x in data:
+                x = x.to(device)
+                out, state = model(x, state)
+                out = out.view(-1)
+                total += loss(out)
+                self.memory = gate * self.memory + z
+                self.last = out
+            """, "state", "out", "total", "memory", "last"), ["state", "total", "memory"])
+
+    def test_outside_of_loops_nothing_is(self):
+        self.assertEqual(self.carried("h = h + 1\ndef f(h):\n    h = h * 2\n", "h"), [])
+
+    def test_of_the_program(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "run.py")
+            with open(file, "w") as out:
+                out.write("h = None\nfor x in data:\n    y, h = cell(x, h)\n")
+            sources = Sources([file])
+            self.assertTrue(sources.carries(file, "h"))
+            self.assertFalse(sources.carries(file, "y"))
+            self.assertFalse(sources.carries("", "h"))
+
+
 class TestLines(unittest.TestCase):
     def test_a_sum_stands_before_its_first_value(self):
         self.assertEqual(line("total", """\

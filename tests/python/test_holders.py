@@ -112,12 +112,13 @@ class Look(unittest.TestCase):
         self.assertEqual(holder({"outs": kept(9)}), {"held by|list|held.d['outs']|0"})
         self.assertEqual(holder({"outs": kept(9), "loss": deque(kept(9))}),
                          {"held by|list|held.d['outs']|0", "held by|deque|held.d['loss']|0"})
+        self.assertEqual(holder({"layer1.fc": kept(9)}), {"held by|list|held.d['layer1.fc']|0"})
         run = Run(kept(9))
         self.assertEqual(holder({"run": run}), {"held by|list|held.d['run'].outs|0"})
         self.assertEqual(holder({"run": {"outs": kept(9)}}), {"held by|list|held.d['run']['outs']|0"})
 
     def test_a_dict_that_steps_fill_is_what_grows(self):
-        for value in ({"step1": [Tensor(16), Tensor(32)]}, {1: [Tensor(16), Tensor(32)]},
+        for value in ({"step1": [Tensor(16)], "step2": [Tensor(32)]}, {1: [Tensor(16), Tensor(32)]},
                       {"a": [Tensor(16)], "b": [Tensor(32)]}, {"a": Tensor(16), "b": Tensor(32)}):
             marks = [mark for mark, _ in look(d=value)[:-1]]
             self.assertEqual(marks, ["held by|dict|held.d|0"] * 2)

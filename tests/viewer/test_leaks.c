@@ -10,6 +10,9 @@
 #include "recording.h"
 
 #define MIB(n) ((int64_t)(n)*1048576)
+#define HELD(at, number, long_, sort, name, where)                                                 \
+    ((struct leak_holder){                                                                         \
+        .address = at, .seq = number, .nodes = long_, .kind = sort, .path = name, .born = where})
 
 static const struct leak_options usual = {INT64_MIN, INT64_MAX, 2, 1, SIZE_MAX};
 
@@ -188,13 +191,12 @@ TEST(a_forward_behind_the_training_is_no_step_of_it)
 /* Losses of the steps are kept with their graphs, too. */
 TEST(a_graph_is_of_where_its_blocks_were_made)
 {
-    struct leak_holder graph,
-        holders[] = {
-            {1, 10, 102, 0, HOLDER_LIST, 0, "history", "", HOLDER_BORN_IN},
-            {2, 20, 102, 0, HOLDER_LIST, 0, "history", "", HOLDER_BORN_IN},
-            {3, 30, 102, 0, HOLDER_LIST, 0, "outputs", "", HOLDER_BORN_BETWEEN},
-            {4, 40, 102, 0, HOLDER_LIST, 0, "outputs", "", HOLDER_BORN_BETWEEN},
-        };
+    struct leak_holder graph, holders[] = {
+                                  HELD(1, 10, 102, HOLDER_LIST, "history", HOLDER_BORN_IN),
+                                  HELD(2, 20, 102, HOLDER_LIST, "history", HOLDER_BORN_IN),
+                                  HELD(3, 30, 102, HOLDER_LIST, "outputs", HOLDER_BORN_BETWEEN),
+                                  HELD(4, 40, 102, HOLDER_LIST, "outputs", HOLDER_BORN_BETWEEN),
+                              };
     struct leak_holders all = {.looked = HOLDER_LOOK_ALL, .holders = holders, .count = 4};
     REQUIRE(leak_holders_graph(&all, 4, false, &graph));
     CHECK_STR(graph.path, "history");
@@ -291,9 +293,9 @@ static bool graph_of(struct leak_holder *holders, size_t count, struct leak_hold
 TEST(a_list_holds_the_graphs_of_its_elements)
 {
     struct leak_holder graph, holders[] = {
-                                  {1, 10, 102, 0, HOLDER_VARIABLE, 0, "loss", "", 0},
-                                  {2, 20, 102, 0, HOLDER_LIST, 0, "history", "", 0},
-                                  {3, 21, 102, 0, HOLDER_LIST, 0, "history", "", 0},
+                                  HELD(1, 10, 102, HOLDER_VARIABLE, "loss", HOLDER_BORN_UNKNOWN),
+                                  HELD(2, 20, 102, HOLDER_LIST, "history", HOLDER_BORN_UNKNOWN),
+                                  HELD(3, 21, 102, HOLDER_LIST, "history", HOLDER_BORN_UNKNOWN),
                               };
     char text[HOLDER_TEXT], advice[HOLDER_ADVICE];
     REQUIRE(graph_of(holders, 3, &graph));
@@ -313,7 +315,8 @@ TEST(a_list_holds_the_graphs_of_its_elements)
 static const char *advice_of(char text[HOLDER_ADVICE], enum holder_kind kind, int64_t nodes,
                              int64_t bytes, enum purpose purpose, bool on_host)
 {
-    const struct leak_holder holder = {1, 10, nodes, bytes, kind, 0, "kept", "", 0};
+    struct leak_holder holder = HELD(1, 10, nodes, kind, "kept", HOLDER_BORN_UNKNOWN);
+    holder.bytes = bytes;
     return holder_advice(text, &holder, purpose, on_host);
 }
 
@@ -339,11 +342,18 @@ TEST(advice_fits_the_device_and_the_size)
               "torch.no_grad() where no backward follows");
     CHECK_STR(advice_of(text, HOLDER_OPTIMIZER, 0, 4096, PURPOSE_OPTIMIZER_STATE, false), "");
     CHECK_STR(advice_of(text, HOLDER_OPTIMIZER, 0, 4096, PURPOSE_OTHER, true), "");
-    const struct leak_holder state = {1, 10, 0, 4096, HOLDER_DICT, 0, "opt.state", "", 0};
+    struct leak_holder state = HELD(1, 10, 0, HOLDER_DICT, "opt.state", HOLDER_BORN_UNKNOWN);
     CHECK_STR(holder_advice(text, &state, PURPOSE_OPTIMIZER_STATE, false), "");
     CHECK_STR(holder_text(text, &state, PURPOSE_OPTIMIZER_STATE, HOLDER_LOOK_ALL),
               "the optimizer's own state, opt.state");
-    struct leak_holder graph = {1, 10, 9, 4096, HOLDER_GRAPH, HOLDER_LIST, "kept", "", 0};
+    struct leak_holder graph = HELD(1, 10, 9, HOLDER_GRAPH, "kept", HOLDER_BORN_UNKNOWN);
+    graph.bytes = 4096;
+    graph.several = true;
+    CHECK_STR(holder_advice(text, &graph, PURPOSE_HELD, true),
+              "`kept = tuple(v.detach() for v in kept)` before a step's forward, where gradients "
+              "then end; torch.no_grad() where no backward follows");
+    graph.several = false;
+    graph.around = HOLDER_LIST;
     CHECK_STR(holder_advice(text, &graph, PURPOSE_HELD, true),
               "put value.detach() into kept; torch.no_grad() where no backward follows");
     graph.bytes = 8;
@@ -355,10 +365,10 @@ TEST(advice_fits_the_device_and_the_size)
 TEST(a_state_holds_the_graph_that_the_loss_has)
 {
     struct leak_holder graph, holders[] = {
-                                  {1, 12, 120, 0, HOLDER_VARIABLE, 0, "loss", "", 0},
-                                  {2, 11, 118, 0, HOLDER_VARIABLE, 0, "output", "", 0},
-                                  {3, 10, 110, 0, HOLDER_VARIABLE, 0, "h", "", 0},
-                                  {4, 5, 9, 0, HOLDER_VARIABLE, 0, "mask", "", 0},
+                                  HELD(1, 12, 120, HOLDER_VARIABLE, "loss", HOLDER_BORN_UNKNOWN),
+                                  HELD(2, 11, 118, HOLDER_VARIABLE, "output", HOLDER_BORN_UNKNOWN),
+                                  HELD(3, 10, 110, HOLDER_VARIABLE, "h", HOLDER_BORN_UNKNOWN),
+                                  HELD(4, 5, 9, HOLDER_VARIABLE, "mask", HOLDER_BORN_UNKNOWN),
                               };
     REQUIRE(graph_of(holders, 4, &graph));
     CHECK_STR(graph.path, "h");
@@ -366,6 +376,17 @@ TEST(a_state_holds_the_graph_that_the_loss_has)
     REQUIRE(graph_of(holders, 4, &graph));
     CHECK_STR(graph.path, "output");
     holders[1].nodes = 120; /* as many, or too many to count: the name that was there first */
+    REQUIRE(graph_of(holders, 4, &graph));
+    CHECK_STR(graph.path, "output");
+    holders[0].carried = true; /* the sources say so */
+    REQUIRE(graph_of(holders, 4, &graph));
+    CHECK_STR(graph.path, "loss");
+    CHECK(!graph.several);
+    holders[0].carried = false;
+    holders[1].address = holders[2].address = 7; /* one tensor of two names */
+    holders[1].kind = HOLDER_ATTRIBUTE;
+    holders[2].nodes = holders[1].nodes = 100;
+    holders[2].seq = 1;
     REQUIRE(graph_of(holders, 4, &graph));
     CHECK_STR(graph.path, "output");
     holders[0].nodes = holders[1].nodes = holders[2].nodes = 3;

@@ -46,7 +46,8 @@ static enum holder_kind kind_of(const char *text, size_t bytes)
     return HOLDER_UNKNOWN;
 }
 
-/* "held by|KIND@LINE|PATH|NODES", or without "@LINE"; the path may hold anything. */
+/* "held by|KIND@LINE|PATH|NODES", or without "@LINE", or with "carried KIND"; the path may hold
+ * anything. */
 static bool parse(const char *name, struct leak_holder *out)
 {
     const char *kind = strchr(name, '|') + 1, *path = strchr(kind, '|');
@@ -54,6 +55,10 @@ static bool parse(const char *name, struct leak_holder *out)
     if (!path || nodes <= path)
         return false;
     const char *line = memchr(kind, '@', (size_t)(path - kind));
+    static const char carried[] = "carried ";
+    out->carried = strncmp(kind, carried, sizeof carried - 1) == 0;
+    if (out->carried)
+        kind += sizeof carried - 1;
     out->kind = kind_of(kind, (size_t)((line ? line : path) - kind));
     if (line)
         snprintf(out->line, sizeof out->line, "%.*s", (int)(path - line - 1), line + 1);
@@ -150,9 +155,17 @@ static const struct leak_holder *collection_of_graphs(const struct leak_holders 
     return NULL;
 }
 
-static bool is_shorter(const struct leak_holder *a, const struct leak_holder *b)
+/* What a step takes over from the one before; the shorter one; of names of one tensor the
+ * attribute. */
+static bool is_rather(const struct leak_holder *a, const struct leak_holder *b)
 {
-    return a->nodes < b->nodes || (a->nodes == b->nodes && a->seq < b->seq);
+    if (a->carried != b->carried)
+        return a->carried;
+    if (a->nodes != b->nodes)
+        return a->nodes < b->nodes;
+    if (a->address == b->address && a->kind != b->kind)
+        return a->kind == HOLDER_ATTRIBUTE;
+    return a->seq < b->seq;
 }
 
 static const struct leak_holder *variable_with_graph(const struct leak_holders *holders,
@@ -162,7 +175,7 @@ static const struct leak_holder *variable_with_graph(const struct leak_holders *
     for (size_t i = 0; i < holders->count; i++) {
         const struct leak_holder *holder = &holders->holders[i];
         if (holder->nodes >= least && !is_collection(holder) && has_graph(holder, not_born) &&
-            (!first || is_shorter(holder, first)))
+            (!first || is_rather(holder, first)))
             first = holder;
     }
     return first;
@@ -179,6 +192,15 @@ static int64_t longest(const struct leak_holders *holders, bool in_collections,
     return nodes;
 }
 
+static bool is_tuple(const struct leak_holders *holders, const struct leak_holder *holder)
+{
+    for (size_t i = 0; i < holders->count; i++)
+        if (&holders->holders[i] != holder && holders->holders[i].kind == holder->kind &&
+            strcmp(holders->holders[i].path, holder->path) == 0)
+            return true;
+    return false;
+}
+
 static bool graph_but(const struct leak_holders *holders, int64_t steps, enum holder_born not_born,
                       struct leak_holder *out)
 {
@@ -191,6 +213,7 @@ static bool graph_but(const struct leak_holders *holders, int64_t steps, enum ho
     if (!collection && !variable)
         return false;
     *out = collection ? *collection : *variable;
+    out->several = !collection && is_tuple(holders, variable);
     out->around = collection ? out->kind : HOLDER_UNKNOWN;
     out->kind = HOLDER_GRAPH;
     return true;
@@ -316,6 +339,12 @@ static void advise_graph(char text[HOLDER_ADVICE], const struct leak_holder *hol
     if (holder->around)
         snprintf(text, HOLDER_ADVICE, "put %s into %s; torch.no_grad() where no backward follows",
                  is_single(holder) ? "value.item()" : value, path);
+    else if (holder->several)
+        snprintf(
+            text, HOLDER_ADVICE,
+            "`%s = tuple(v.detach() for v in %s)` before a step's forward, where gradients then "
+            "end; torch.no_grad() where no backward follows",
+            path, path);
     else if (is_single(holder) || !holder->bytes)
         snprintf(text, HOLDER_ADVICE,
                  "`%s += value.item()` for a sum, `%s = %s.detach()` before a step's forward for a "

@@ -48,6 +48,8 @@ struct leak_holder { /* one mark */
     char path[HOLDER_PATH];
     char line[HOLDER_LINE]; /* "train.py:41", where something is put there; "": not known */
     enum holder_born born;  /* the block that it leads into */
+    bool carried;           /* of a variable: a step makes it of what the step before put there */
+    bool several;           /* of a graph's variable: it is a tuple of tensors */
 };
 
 enum holder_look { HOLDER_LOOK_NONE, HOLDER_LOOK_ALL, HOLDER_LOOK_CUT }; /* out of time */
