@@ -1,6 +1,8 @@
 """The rank of a process whose environment does not say it: torch.multiprocessing.spawn starts ranks
 without RANK, and they give it to init_process_group themselves. What the environment said is kept.
 """
+import sys
+
 from tidemark._marks import adopt
 
 
@@ -28,5 +30,7 @@ def install(torch, library):
         return result
 
     wrapper = adopt(init_process_group, original)
-    for module in (distributed, distributed.distributed_c10d):
-        module.init_process_group = wrapper
+    for name, module in list(sys.modules.items()):  # device_mesh has a name of its own for it
+        if name.startswith("torch.distributed") and \
+                getattr(module, "__dict__", {}).get("init_process_group") is original:
+            module.init_process_group = wrapper

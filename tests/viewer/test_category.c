@@ -206,21 +206,36 @@ static void random_blocks(struct buf *sql)
     }
 }
 
+/* Frames of C++ come from imports, those of torch.distributed from what has a rank or cannot say
+ * that it has none. */
+static void random_source(struct buf *sql, uint64_t kind)
+{
+    enum { IMPORT, RANKS, NO_PHASES, ALONE };
+    buf_print(sql,
+              "INSERT INTO process(id, pid, origin, start_ns, rank, live) VALUES"
+              "(1, 1, 'root', 0, %s, %s), (2, 2, 'fork', 0, %s, %s);\n",
+              kind == RANKS ? "0" : "NULL", kind == NO_PHASES ? "'stacks'" : "'phases, stacks'",
+              kind == RANKS ? "1" : "NULL", kind == NO_PHASES ? "NULL" : "'phases'");
+    buf_print(sql, "INSERT INTO string VALUES(2, '%s'), (6, '%s');\n",
+              kind == IMPORT ? "at::cuda::getNewWorkspace()" : "work",
+              kind == ALONE ? "lib/work.py" : "lib/torch/distributed/fsdp/_fully_shard/_fsdp.py");
+    if (kind == IMPORT)
+        buf_text(sql, "INSERT INTO setting VALUES(1, NULL, 'imported_from', 'snapshot'),"
+                      " (2, NULL, 'imported_from', 'snapshot');\n");
+}
+
 static void random_run(uint64_t number)
 {
     struct buf sql = {0};
     struct db *db;
     seed = number + 1;
+    buf_text(&sql, "BEGIN;\n");
+    random_source(&sql, number % 4);
     buf_text(&sql,
-             "BEGIN;\n"
-             "INSERT INTO process(id, pid, origin, start_ns, rank) VALUES(1, 1, 'root', 0, 0),"
-             " (2, 2, 'fork', 0, 1);\n"
-             "INSERT INTO setting VALUES(1, NULL, 'imported_from', 'snapshot'),"
-             " (2, NULL, 'imported_from', 'snapshot');\n"
              "INSERT INTO device VALUES(1, 'cpu', -1, NULL, NULL), (2, 'cuda', 0, NULL, NULL);\n"
-             "INSERT INTO string VALUES(1, 'einsum'), (2, 'at::cuda::getNewWorkspace()'),"
+             "INSERT INTO string VALUES(1, 'einsum'),"
              " (3, 'FSDPParam.alloc_all_gather_outputs'), (4, 'foreach_all_gather'),"
-             " (5, 'foreach_reduce'), (6, 'lib/torch/distributed/fsdp/_fully_shard/_fsdp.py');\n"
+             " (5, 'foreach_reduce');\n"
              "INSERT INTO frame VALUES(1, 1, NULL, 1), (2, 2, NULL, 1), (3, 3, 6, 1), (4, 4, 6, 1),"
              " (5, 5, 6, 1);\n"
              "INSERT INTO site VALUES(1, 0, 1), (2, 0, 2), (3, 0, 3), (4, 0, 4), (5, 0, 5),"

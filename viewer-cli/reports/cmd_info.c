@@ -274,7 +274,7 @@ static const char rows_sql[] = "SELECT 'allocation', count(*) AS n FROM allocati
                                " SELECT 'driver_memory', count(*) FROM driver_memory UNION ALL"
                                " SELECT 'activity', count(*) FROM activity";
 
-/* Samples that are no numbers of bytes, by their names. */
+/* Samples that are no numbers of bytes, by their names; of no device. */
 #define IS_COUNT "(what = 'killed for memory' OR what LIKE 'number of %')"
 
 /* Of many samples of one thing, where it began, how high it came, where it ended. */

@@ -4,10 +4,13 @@
 #include "query.h"
 
 /* View sharing_site reads all call stacks and the names all of their table, and most runs have
- * nothing of it: only a rank can, and what another tool recorded, whose ranks are not known. */
+ * nothing of it. Who uses torch.distributed has a rank, which the phases' helper says where the
+ * environment does not (python/tidemark/_ranks.py); in what another tool recorded it is not known.
+ */
 static const char any_sql[] =
     "SELECT CASE WHEN EXISTS (SELECT 1 FROM process WHERE id = ?1"
-    "                           AND (rank IS NOT NULL OR world_size IS NOT NULL))"
+    "                           AND (rank IS NOT NULL OR world_size IS NOT NULL"
+    "                                OR coalesce(live, '') NOT LIKE '%phases%'))"
     "              OR EXISTS (SELECT 1 FROM setting WHERE process = ?1 AND key = 'imported_from')"
     " THEN EXISTS (SELECT 1 FROM string WHERE text LIKE '%torch/distributed/%')"
     " ELSE 0 END AS found";
