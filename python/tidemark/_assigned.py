@@ -8,6 +8,7 @@ A source is read once, into an index: (what sort of name, name) -> (rank, line).
 """
 import ast
 import os
+import re
 import stat
 import time
 import warnings
@@ -19,7 +20,7 @@ ADDING = ("append", "appendleft", "add", "extend", "insert", "setdefault", "upda
 TAKING = ("pop", "popleft", "clear")
 LOOPS = (ast.For, ast.While, ast.AsyncFor)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
-GLOBAL, LOCAL, ATTRIBUTE = "global", "local", "attribute"
+GLOBAL, LOCAL, ATTRIBUTE, KEY = "global", "local", "attribute", "key"
 ADDS, IN_LOOP, ASSIGNS = 4, 2, 1
 
 
@@ -41,6 +42,27 @@ def inner(node):
     return node
 
 
+def key_of(node):
+    """`['outs']` of `x['outs']`; None."""
+    key = getattr(node, "slice", None)
+    if type(key).__name__ == "Index":  # before Python 3.9
+        key = key.value
+    key = getattr(key, "value", getattr(key, "s", None))
+    return "[%.40r]" % key if isinstance(key, str) else None
+
+
+def keyed(node):
+    """(what it is in, rank) by a key, as `changes` has it by name: `x['outs'].append(y)`."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ADDING:
+        yield key_of(node.func.value), ADDS
+    elif isinstance(node, (ast.Assign, ast.AugAssign)):
+        for one in targets(node):
+            adds = isinstance(node, ast.AugAssign)
+            if isinstance(one, ast.Subscript) and key_of(one) is None:
+                one, adds = one.value, True  # x['outs'][step] = y
+            yield key_of(one), ADDS if adds else ASSIGNS
+
+
 def changes(node):
     """(what is changed, rank) of a node: `x += ...`, `x[...] = ...`, `x.append(...)`, `x = ...`."""
     if isinstance(node, ast.AugAssign):
@@ -57,14 +79,18 @@ def changes(node):
 
 
 def name_of(node):
-    node = inner(node)
+    """`['outs']` of `x['outs'][0]`, and `x` of `x[0]`."""
+    while isinstance(node, ast.Subscript):
+        if key_of(node) is not None:
+            return key_of(node)
+        node = node.value
     return getattr(node, "attr", None) or getattr(node, "id", None)
 
 
 def shortened(node):
     """Names of what a node takes elements from: `del x[...]`, `x.pop()`, `x = x[-8:]`."""
     if isinstance(node, ast.Delete):
-        return [name_of(one) for one in node.targets if isinstance(one, ast.Subscript)]
+        return [name_of(one.value) for one in node.targets if isinstance(one, ast.Subscript)]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return [name_of(node.func.value)] if node.func.attr in TAKING else []
     if isinstance(node, ast.Assign) and isinstance(node.value, ast.Subscript):
@@ -122,6 +148,9 @@ class Index(object):
         if isinstance(node, (ast.Assign, ast.AugAssign)):
             for target in targets(node):
                 self.carry(node, target, loops)
+        for key, rank in keyed(node):
+            if key is not None:
+                self.enter(KEY, key, rank + (IN_LOOP if loops else 0), node.lineno)
         for target, rank in changes(node):
             rank += IN_LOOP if loops or isinstance(node, LOOPS) else 0
             if isinstance(target, ast.Attribute):
@@ -136,6 +165,12 @@ class Index(object):
             if (sort, name) in self.best:
                 return self.best[sort, name][1]
         return 0
+
+
+def last_of(path):
+    """(name, is it a key): `outs` of `run.outs`, `['outs']` of `metrics['outs']`."""
+    key = re.search(r"\['[^']*'\]$", path)
+    return (key.group(), True) if key else (path.rsplit(".", 1)[-1], False)
 
 
 def globals_of(function):
@@ -181,17 +216,24 @@ class Sources(object):
         return self.indices[file]
 
     def find(self, file, path, local):
-        name = path.rsplit(".", 1)[-1]
+        name, is_key = last_of(path)
+        if is_key:
+            line = self.line_in(file, (KEY,), name)
+            return line or self.find(file, path[:path.index("[")], local)
         sorts = (LOCAL, GLOBAL) if local else (GLOBAL,)
         if "." in path:
             sorts = (ATTRIBUTE, GLOBAL, LOCAL)
         others = [(one, (ATTRIBUTE,)) for one in self.files if one != file and "." in path]
         for one, wanted in [(file, sorts)] + others:
-            index = self.index(one) if one else None
-            line = index.line(wanted, name) if index is not None else 0
+            line = self.line_in(one, wanted, name)
             if line:
-                return "%s:%d" % (os.path.basename(one).replace("|", "_")[-40:], line)
+                return line
         return ""
+
+    def line_in(self, file, sorts, name):
+        index = self.index(file) if file else None
+        line = index.line(sorts, name) if index is not None else 0
+        return "%s:%d" % (os.path.basename(file).replace("|", "_")[-40:], line) if line else ""
 
     def indices_of(self, file, path):
         files = [file] + (self.files if "." in path else [])
@@ -200,12 +242,12 @@ class Sources(object):
 
     def shortens(self, file, path):
         """Whether some line takes elements from what is called so."""
-        name = path.rsplit(".", 1)[-1]
+        name = last_of(path)[0]
         return any(name in index.shorter for index in self.indices_of(file, path))
 
     def carries(self, file, path):
         """Whether a round of a loop finds there what the one before has put there."""
-        name = path.rsplit(".", 1)[-1]
+        name = last_of(path)[0]
         return any(index.carries(name) for index in self.indices_of(file, path))
 
     def where(self, file, path, local=False):

@@ -13,8 +13,8 @@ and the last one, `held by|`, says that the look is over; its value is 1 if it s
 KIND is list, trimmed (a list that the source also shortens), bounded (a deque with maxlen), dict, set, deque, lru_cache, attribute, variable (`carried` before these two: a step makes it of what the step before put
 there), or optimizer, for its own state; PATH what a programmer would
 write, LINE the one of its source that puts something there (_assigned.py), without its @ where none is
-found; NODES how many operations the graph of autograd behind it has, 0 = it has none, or nothing is kept in
-it any more.
+found; NODES how many operations the graph of autograd behind it has, 0 = it has none, below 0 = a backward
+freed what it kept.
 """
 import re
 import sys
@@ -29,19 +29,21 @@ BUDGET_S, WALL_S = 0.1, 1.0  # of its own; and whatever else the machine does me
 OBJECTS, MARKS, NODES, FREED, DEPTH, TEXT = 200000, 4096, 4000, 32, 12, 100
 LIBRARIES = ("site-packages", "dist-packages", "/lib/python3")
 PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), type, types.ModuleType)
+GETSET = types.GetSetDescriptorType
 COLLECTIONS = ("list", "dict", "set", "deque", "bounded", "lru_cache", "optimizer")
-NAMED = re.compile(r"(\['[A-Za-z_]+'\]|\.[A-Za-z_]+)+$")  # `['outs']`, `['run'].outs`
-ALONE = re.compile(r"(\['[\w./-]+'\]|\.\w+)+$")  # `['layer1.fc']`
+NAMED = re.compile(r"(\['[^']*'\]|\.\w+)+$")  # `['outs']`, `['run'].outs`
+PARTS = 8  # names of a dict that is a record
 own_time = getattr(time, "thread_time", time.monotonic)
 
 
 class Item(object):
     """Something reached, by whom; `source` is the file with the name that leads there, and whether that
-    is a function's. `grows` is the path of the collection that it is in, which has that `length`."""
+    is a function's. `grows` is the path of the collection that it is in; a longer one in that, of more
+    than `length` elements, may be the one that grows."""
 
     __slots__ = ("value", "path", "kind", "depth", "source", "grows", "length")
 
-    def __init__(self, value, path, kind, depth, source, grows=None, length=0):
+    def __init__(self, value, path, kind, depth, source, grows=None, length=sys.maxsize):
         self.value, self.path, self.kind, self.depth = value, path[:TEXT], kind, depth
         self.source, self.grows, self.length = source, grows, length
 
@@ -101,13 +103,13 @@ def instance_dict(value):
 def inside(item):
     """What it refers to: (value, what is written behind its path, kind)."""
     value, kind = item.value, type(item.value)
-    if isinstance(value, dict):
+    if is_a(value, dict):
         return [(v, "[%.40r]" % (k,) if type(k) in (str, int) else "[...]", "dict")
                 for k, v in list(dict.items(value))]
-    length = deque.maxlen.__get__(value) if isinstance(value, deque) else None
+    length = deque.maxlen.__get__(value) if is_a(value, deque) else None
     queue = "deque" if length is None else "bounded"
     for base, name in ((list, "list"), (deque, queue), (set, "set"), (tuple, None)):
-        if isinstance(value, base):
+        if is_a(value, base):
             return [(one, "[]", name or item.kind) for one in list(base.__iter__(value))]
     if kind.__name__ == "_lru_cache_wrapper":
         import gc
@@ -144,12 +146,17 @@ def sees_what_is_kept(torch):
     return hasattr(getattr(autograd, "SavedTensor", None), "data")
 
 
+def saved_names(kind):
+    return [name for base in kind.__mro__ for name, member in base.__dict__.items()
+            if name.startswith("_raw_saved_") and type(member) is GETSET]
+
+
 def keeps(node, names):
     """Whether it keeps a tensor for backward; None: it never had one, or that cannot be seen. Nothing is
     unpacked, so no hook of the program's runs. `names`: the attributes of each type of node."""
     kind = type(node)
     if kind not in names:
-        names[kind] = [name for name in dir(kind) if name.startswith("_raw_saved_")]
+        names[kind] = saved_names(kind)
     known = None
     for name in names[kind]:
         try:
@@ -157,26 +164,27 @@ def keeps(node, names):
         except RuntimeError:  # gone, after a backward
             known = known or False
             continue
-        for one in saved if isinstance(saved, (tuple, list)) else (saved,):
+        for one in saved if is_a(saved, (tuple, list)) else (saved,):
             known = known or one.data is not None
     return known
 
 
-def nodes_of(tensor, looks):
-    """Of the graph behind it, up to NODES; 0 if a backward freed what it kept, which goes from its end
-    to its beginning: so the first that are seen tell. `looks`: PyTorch lets us see that."""
+def nodes_of(tensor, names):
+    """Of the graph behind it, up to NODES; below 0 if a backward freed what it kept, as far as was looked:
+    leaves, and what a Function has beside, it may hold for all that. `names`: None where PyTorch does
+    not let us see it."""
     first = tensor.grad_fn
-    seen, waiting, names, freed = {first}, [first], {}, 0
+    seen, waiting, freed, kept = {first}, deque([first]), 0, names is None
     while waiting and len(seen) < NODES:
-        node = waiting.pop()
-        kept = keeps(node, names) if looks else None
-        looks = looks and not kept and freed < FREED
-        freed = 0 if kept else freed + (kept is False)
+        node = waiting.popleft()
+        if not kept and freed < FREED:
+            known = keeps(node, names)
+            kept, freed = bool(known), freed + (known is False)
         for behind, _ in node.next_functions:
             if behind is not None and behind not in seen:
                 seen.add(behind)
                 waiting.append(behind)
-    return 0 if freed else len(seen)
+    return len(seen) if kept or not freed else -len(seen)
 
 
 def outer(path):
@@ -185,28 +193,46 @@ def outer(path):
     return path[:cut] if cut > 0 else path
 
 
-def size(value):
-    for base in (dict, list, deque, set, tuple):
-        if isinstance(value, base):
+def is_a(value, bases):
+    """By its type alone: `isinstance` reads `__class__`, which may be code of the program's."""
+    return issubclass(type(value), bases)
+
+
+def length_of(value):
+    for base in (dict, list, deque, set):
+        if is_a(value, base):
             return base.__len__(value)
     return 0
 
 
-def is_record(item, kind):
-    """`metrics['outs']` grows and not `metrics`, if that has a few names of parts, and fewer than there
-    are outs. Of several keys, those with a number in them are taken for such that come with the steps."""
-    named = ALONE if item.length == 1 else NAMED
-    return (item.kind == "dict" and kind in COLLECTIONS and
-            named.match(item.path[len(item.grows):]) is not None and size(item.value) > item.length)
+def parts_of(value):
+    """How many elements a dict has that is a record: of few names, most of which are no series as
+    `step1`, `step2`. As many as can be: it is no record, and grows itself."""
+    if not is_a(value, dict) or not 0 < dict.__len__(value) <= PARTS:
+        return sys.maxsize
+    keys = list(dict.keys(value))
+    if not all(type(key) is str for key in keys):
+        return sys.maxsize
+    names = set(re.sub(r"\d+", "0", key) for key in keys)
+    return len(keys) if 2 * len(names) > len(keys) else sys.maxsize
+
+
+def grows_in(item, kind):
+    """`metrics['outs']` grows and not `metrics`, if that is a record and has fewer names than there are
+    outs. What a module keeps of its own is not meant."""
+    behind = item.path[len(item.grows):]
+    longer = kind == "lru_cache" or length_of(item.value) > item.length
+    return (item.kind == "dict" and kind in COLLECTIONS and item.length < sys.maxsize and longer and
+            len(item.path) < TEXT and NAMED.match(behind) is not None and "._" not in behind)
 
 
 def held_in(item, value, more, kind):
     """What `item` refers to: the outermost collection is the one that grows, but for records."""
     grows, length = item.grows, item.length
-    if item.kind == "optimizer" or (grows and not is_record(item, kind) and kind != "optimizer"):
+    if item.kind == "optimizer" or (grows and not grows_in(item, kind) and kind != "optimizer"):
         kind = item.kind
     elif kind in COLLECTIONS and kind != "optimizer":
-        grows, length = item.path if grows else outer(item.path), size(item.value)
+        grows, length = item.path if grows else outer(item.path), parts_of(item.value)
     return Item(value, item.path + more, kind, item.depth + 1, item.source, grows, length)
 
 
@@ -215,7 +241,7 @@ class Search(object):
         self.began = began
         self.tensor, self.parameter = torch.Tensor, torch.nn.Parameter
         self.optimizer = torch.optim.Optimizer
-        self.looks = sees_what_is_kept(torch)
+        self.names = {} if sees_what_is_kept(torch) else None
         self.library = library
         self.end, self.wall_end = own_time() + BUDGET_S, time.monotonic() + WALL_S
         self.seen = set()
@@ -227,13 +253,13 @@ class Search(object):
 
     def see(self, item, waiting):
         value = item.value
-        if isinstance(type(value), type) and self.tensor in type(value).__mro__:
-            if self.parameter not in type(value).__mro__:
+        if is_a(value, self.tensor):
+            if not is_a(value, self.parameter):
                 self.found.append(item)
             return
-        if item.depth >= DEPTH or isinstance(value, PLAIN):
+        if item.depth >= DEPTH or is_a(value, PLAIN):
             return
-        optimizes = isinstance(type(value), type) and self.optimizer in type(value).__mro__
+        optimizes = is_a(value, self.optimizer)
         for one, more, kind in inside(item):
             if id(one) in self.seen or type(one) in PLAIN:
                 continue
@@ -249,9 +275,8 @@ class Search(object):
         marks = [mark for mark in map(self.mark, self.found[:MARKS]) if mark is not None]
         sources = Sources([file_of(module) for _, module in programs_modules()], self.began)
         for item, path, nodes, address in marks:  # lines have a time of their own, behind all graphs
-            known = outer(path)  # to the sources' index `metrics['outs']` is `metrics`
-            line = sources.where(item.source[0], known, item.source[1])
-            kind = self.kind_of(item, known, sources)
+            line = sources.where(item.source[0], path, item.source[1])
+            kind = self.kind_of(item, path, sources)
             name = "held by|%s%s|%s|%d" % (kind, "@" + line if line else "", path, nodes)
             self.library.held(self.library.name(name), address)
         self.library.held(self.library.name("held by|"), not waiting)
@@ -273,7 +298,7 @@ class Search(object):
         if not address:
             return None
         graph = tensor.grad_fn is not None and not self.is_over()
-        return item, item.grows or outer(item.path), nodes_of(tensor, self.looks) if graph else 0, address
+        return item, item.grows or outer(item.path), nodes_of(tensor, self.names) if graph else 0, address
 
 
 def look(torch, library, began):

@@ -32,6 +32,30 @@ class TestShortened(unittest.TestCase):
         self.assertEqual(names, {"queue", "old", "first", "last", "all"})
 
 
+class TestKeys(unittest.TestCase):
+    SOURCE = """\
+        h = {'outs': [], 'losses': []}
+        for step in data:
+            h['losses'].append(loss)
+            h['losses'] = h['losses'][-4:]
+            h['outs'].append(out)
+            h[name].append(out)
+        """
+
+    def test_a_key_has_a_line_of_its_own(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "run.py")
+            with open(file, "w") as out:
+                out.write(textwrap.dedent(self.SOURCE))
+            sources = Sources([file])
+            self.assertEqual(sources.where(file, "h['outs']"), "run.py:5")
+            self.assertEqual(sources.where(file, "h['losses']"), "run.py:3")
+            self.assertEqual(sources.where(file, "h['other']"), "run.py:3")
+            self.assertTrue(sources.shortens(file, "h['losses']"))
+            self.assertFalse(sources.shortens(file, "h['outs']"))
+            self.assertFalse(sources.shortens(file, "h"))
+
+
 class TestCarried(unittest.TestCase):
     def carried(self, source, *names):
         index = Index(ast.parse(textwrap.dedent(source)))

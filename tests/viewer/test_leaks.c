@@ -209,6 +209,26 @@ TEST(a_graph_is_of_where_its_blocks_were_made)
     CHECK_STR(graph.path, "outputs");
 }
 
+/* What a backward freed may hold a leaf for all that, where nothing else does. */
+TEST(a_graph_that_was_freed_comes_last)
+{
+    struct leak_holder graph, holders[] = {
+                                  HELD(1, 10, 50, HOLDER_DICT, "outs", HOLDER_BORN_IN),
+                                  HELD(2, 20, 50, HOLDER_DICT, "outs", HOLDER_BORN_IN),
+                                  HELD(3, 30, 40, HOLDER_LIST, "means", HOLDER_BORN_IN),
+                                  HELD(4, 40, 40, HOLDER_LIST, "means", HOLDER_BORN_IN),
+                              };
+    struct leak_holders all = {.looked = HOLDER_LOOK_ALL, .holders = holders, .count = 4};
+    REQUIRE(leak_holders_graph(&all, 4, false, &graph));
+    CHECK_STR(graph.path, "outs");
+    holders[0].freed = holders[1].freed = true;
+    REQUIRE(leak_holders_graph(&all, 4, false, &graph));
+    CHECK_STR(graph.path, "means");
+    all.count = 2;
+    REQUIRE(leak_holders_graph(&all, 4, false, &graph));
+    CHECK_STR(graph.path, "outs");
+}
+
 /* Address of each block of site 1 is in a list; site 2 has none, and a variable a long graph. */
 TEST(who_holds_what_is_left)
 {
@@ -477,6 +497,7 @@ TEST(as_a_scan_of_all_blocks_says)
 
 TEST_MAIN(TEST_CASE(what_every_step_leaves), TEST_CASE(what_an_evaluation_between_steps_leaves),
           TEST_CASE(what_the_last_evaluation_does_not_replace),
+          TEST_CASE(a_graph_that_was_freed_comes_last),
           TEST_CASE(a_forward_behind_the_training_is_no_step_of_it),
           TEST_CASE(a_graph_is_of_where_its_blocks_were_made), TEST_CASE(who_holds_what_is_left),
           TEST_CASE(what_has_a_bound_is_no_sure_leak),

@@ -62,7 +62,9 @@ static bool parse(const char *name, struct leak_holder *out)
     out->kind = kind_of(kind, (size_t)((line ? line : path) - kind));
     if (line)
         snprintf(out->line, sizeof out->line, "%.*s", (int)(path - line - 1), line + 1);
-    out->nodes = strtoll(nodes + 1, NULL, 10);
+    long long count = strtoll(nodes + 1, NULL, 10);
+    out->freed = count < 0;
+    out->nodes = count < 0 ? -count : count;
     snprintf(out->path, sizeof out->path, "%.*s", (int)(nodes - path - 1), path + 1);
     return out->kind != HOLDER_UNKNOWN;
 }
@@ -126,19 +128,25 @@ void leak_holders_weigh(struct leak_holders *holders, int64_t address, int64_t s
         }
 }
 
-/* It has a graph, and was not born where that of the blocks cannot have been. */
-static bool has_graph(const struct leak_holder *holder, enum holder_born not_born)
+/* Which graphs may hold the blocks. */
+struct graphs {
+    enum holder_born not_born; /* where those of the blocks cannot have been born */
+    bool freed;                /* also those of which a backward freed what it could */
+};
+
+static bool has_graph(const struct leak_holder *holder, struct graphs which)
 {
-    return holder->nodes > 0 && (holder->born == HOLDER_BORN_UNKNOWN || holder->born != not_born);
+    return holder->nodes > 0 && (which.freed || !holder->freed) &&
+           (holder->born == HOLDER_BORN_UNKNOWN || holder->born != which.not_born);
 }
 
 /* How many of its elements have a graph. */
 static int64_t elements(const struct leak_holders *holders, const struct leak_holder *holder,
-                        enum holder_born not_born)
+                        struct graphs which)
 {
     int64_t count = 0;
     for (size_t i = 0; i < holders->count; i++)
-        count += has_graph(&holders->holders[i], not_born) &&
+        count += has_graph(&holders->holders[i], which) &&
                  holders->holders[i].kind == holder->kind &&
                  strcmp(holders->holders[i].path, holder->path) == 0;
     return count;
@@ -146,11 +154,11 @@ static int64_t elements(const struct leak_holders *holders, const struct leak_ho
 
 /* NULL: none has so many. */
 static const struct leak_holder *collection_of_graphs(const struct leak_holders *holders,
-                                                      int64_t least, enum holder_born not_born)
+                                                      int64_t least, struct graphs which)
 {
     for (size_t i = 0; i < holders->count; i++)
-        if (is_collection(&holders->holders[i]) && has_graph(&holders->holders[i], not_born) &&
-            elements(holders, &holders->holders[i], not_born) >= least)
+        if (is_collection(&holders->holders[i]) && has_graph(&holders->holders[i], which) &&
+            elements(holders, &holders->holders[i], which) >= least)
             return &holders->holders[i];
     return NULL;
 }
@@ -161,6 +169,8 @@ static bool is_rather(const struct leak_holder *a, const struct leak_holder *b)
 {
     if (a->carried != b->carried)
         return a->carried;
+    if (a->freed != b->freed)
+        return b->freed;
     if (a->nodes != b->nodes)
         return a->nodes < b->nodes;
     if (a->address == b->address && a->kind != b->kind)
@@ -169,25 +179,24 @@ static bool is_rather(const struct leak_holder *a, const struct leak_holder *b)
 }
 
 static const struct leak_holder *variable_with_graph(const struct leak_holders *holders,
-                                                     int64_t least, enum holder_born not_born)
+                                                     int64_t least, struct graphs which)
 {
     const struct leak_holder *first = NULL;
     for (size_t i = 0; i < holders->count; i++) {
         const struct leak_holder *holder = &holders->holders[i];
-        if (holder->nodes >= least && !is_collection(holder) && has_graph(holder, not_born) &&
+        if (holder->nodes >= least && !is_collection(holder) && has_graph(holder, which) &&
             (!first || is_rather(holder, first)))
             first = holder;
     }
     return first;
 }
 
-static int64_t longest(const struct leak_holders *holders, bool in_collections,
-                       enum holder_born not_born)
+static int64_t longest(const struct leak_holders *holders, bool in_collections, struct graphs which)
 {
     int64_t nodes = 0;
     for (size_t i = 0; i < holders->count; i++)
         if (is_collection(&holders->holders[i]) == in_collections &&
-            has_graph(&holders->holders[i], not_born) && holders->holders[i].nodes > nodes)
+            has_graph(&holders->holders[i], which) && holders->holders[i].nodes > nodes)
             nodes = holders->holders[i].nodes;
     return nodes;
 }
@@ -204,11 +213,14 @@ static bool is_tuple(const struct leak_holders *holders, const struct leak_holde
 static bool graph_but(const struct leak_holders *holders, int64_t steps, enum holder_born not_born,
                       struct leak_holder *out)
 {
-    const struct leak_holder *collection = collection_of_graphs(holders, (steps + 1) / 2, not_born);
-    int64_t most = longest(holders, false, not_born);
+    const struct graphs kept = {not_born, false}, which = {not_born, true};
+    const struct leak_holder *collection = collection_of_graphs(holders, (steps + 1) / 2, kept);
+    if (!collection)
+        collection = collection_of_graphs(holders, (steps + 1) / 2, which);
+    int64_t most = longest(holders, false, which);
     int64_t least = most - most / 4 > steps ? most - most / 4 : steps;
-    const struct leak_holder *variable = variable_with_graph(holders, least, not_born);
-    if (collection && variable && most > 2 * longest(holders, true, not_born))
+    const struct leak_holder *variable = variable_with_graph(holders, least, which);
+    if (collection && variable && most > 2 * longest(holders, true, which))
         collection = NULL;
     if (!collection && !variable)
         return false;

@@ -48,6 +48,7 @@ struct leak_holder { /* one mark */
     char path[HOLDER_PATH];
     char line[HOLDER_LINE]; /* "train.py:41", where something is put there; "": not known */
     enum holder_born born;  /* the block that it leads into */
+    bool freed;             /* a backward freed what the graph kept, as far as was looked */
     bool carried;           /* of a variable: a step makes it of what the step before put there */
     bool several;           /* of a graph's variable: it is a tuple of tensors */
 };
