@@ -19,8 +19,9 @@ static const char later_sql[] =
     "SELECT min(begin_seq) AS begin_seq, max(end_seq) AS end_seq" EVALUATIONS " AND begin_seq > ?2";
 
 static const char sites_sql[] =
-    "SELECT DISTINCT a.site FROM allocation a JOIN heap h ON h.id = a.heap"
-    " WHERE a.seq BETWEEN ?2 AND ?3 AND (a.free_seq < 0 OR a.free_seq > ?3) AND h.process = ?1";
+    "SELECT a.site, min(a.address) AS address FROM allocation a JOIN heap h ON h.id = a.heap"
+    " WHERE a.seq BETWEEN ?2 AND ?3 AND (a.free_seq < 0 OR a.free_seq > ?3) AND h.process = ?1"
+    " GROUP BY a.site";
 
 static struct leak_step *find(const struct leak_steps *steps, int64_t seq)
 {
@@ -34,11 +35,19 @@ const struct leak_step *leak_step_before(const struct leak_steps *steps, int64_t
     return find(steps, seq);
 }
 
+bool leak_steps_later(const struct leak_steps *steps, int64_t site, int64_t *address)
+{
+    uint64_t found =
+        steps->later_sites.count ? map_get(&steps->later_sites, (uint64_t)site) : MAP_NONE;
+    *address = (int64_t)found;
+    return found != MAP_NONE;
+}
+
 bool leak_steps_outlived(const struct leak_steps *steps, const struct living_block *block)
 {
+    int64_t address;
     return (block->free_seq == LIVING_NONE || block->free_seq > steps->later_end) &&
-           steps->later_sites.count &&
-           map_get(&steps->later_sites, (uint64_t)block->site) != MAP_NONE;
+           leak_steps_later(steps, block->site, &address);
 }
 
 static int take(struct leak_steps *steps, const struct leak_step *row)
@@ -73,17 +82,17 @@ static int read_evaluated(struct db *db, int64_t process, int64_t look, struct l
 
 static int read_later(struct db *db, int64_t process, int64_t look, struct leak_steps *out)
 {
-    int64_t begin_seq = QUERY_NONE, end_seq = QUERY_NONE, site = QUERY_NONE;
+    int64_t begin_seq = QUERY_NONE, end_seq = QUERY_NONE, site, address;
     int err =
         query_read(db, later_sql, Q_IN(process, look), Q_OUT(Q_OPT(begin_seq), Q_OPT(end_seq)));
     if (err < 0 || begin_seq == QUERY_NONE || end_seq == QUERY_NONE)
         return err;
     out->later_end = end_seq;
-    struct query query =
-        query_ask(db, sites_sql, Q_IN(process, begin_seq, end_seq), Q_OUT(Q_OPT(site)));
+    struct query query = query_ask(db, sites_sql, Q_IN(process, begin_seq, end_seq),
+                                   Q_OUT(Q_OPT(site), Q_INT(address)));
     while (query_next(&query)) {
         int64_t known = site == QUERY_NONE ? LIVING_NONE : site;
-        if (!map_put(&out->later_sites, (uint64_t)known, 1, NULL))
+        if (!map_put(&out->later_sites, (uint64_t)known, (uint64_t)address, NULL))
             query_fail(&query, ERR_NOMEM);
     }
     return query_end(&query);

@@ -26,8 +26,9 @@ struct leak_step {
 struct leak_steps {
     struct leak_step *steps;
     size_t count, cap;
-    int64_t later_end;      /* where the last evaluation behind the look ended */
-    struct map later_sites; /* of what it had left then; LIVING_NONE is one */
+    int64_t later_end; /* where the last evaluation behind the look ended */
+    struct map
+        later_sites; /* of what it had left then, to the address of one; LIVING_NONE is one */
 };
 
 /* 0 or an error; leak_steps_clear in both cases. */
@@ -37,5 +38,7 @@ void leak_steps_clear(struct leak_steps *steps);
 const struct leak_step *leak_step_before(const struct leak_steps *steps, int64_t seq);
 /* A block of an evaluation before the look, which the later one did not replace. */
 bool leak_steps_outlived(const struct leak_steps *steps, const struct living_block *block);
+/* Of a block of that site which the later evaluation left; false: it left none. */
+bool leak_steps_later(const struct leak_steps *steps, int64_t site, int64_t *address);
 
 #endif

@@ -252,14 +252,26 @@ static int name_sites(struct db *db, struct leaks *leaks, size_t named)
     return err;
 }
 
+/* The best outputs so far are in one list, and the latest in another. */
+static bool is_held_elsewhere(const struct leaks *leaks, const struct leak_steps *steps,
+                              const struct leak_site *site)
+{
+    int64_t address;
+    if (!leak_steps_later(steps, site->site, &address))
+        return false;
+    const struct leak_holder *later = leak_holders_find(&leaks->holders, address, 1);
+    return later && site->holder.kind != HOLDER_UNKNOWN &&
+           strcmp(later->path, site->holder.path) != 0;
+}
+
 /* What the last evaluation before the look alone left may be what it holds until the next. */
-static void drop_last_evaluation(struct leaks *leaks)
+static void drop_last_evaluation(struct leaks *leaks, const struct leak_steps *steps)
 {
     size_t kept = 0;
     for (size_t i = 0; i < leaks->count; i++) {
         const struct leak_site site = leaks->sites[i];
         if (site.between && site.steps == 1 && site.last_step == leaks->evaluated.last &&
-            !is_outlived(&site)) {
+            (!is_outlived(&site) || is_held_elsewhere(leaks, steps, &site))) {
             leaks->bytes -= site.bytes;
             leaks->blocks -= site.blocks;
         } else {
@@ -294,7 +306,7 @@ int leaks_read(struct db *db, int64_t process, int64_t device, const struct leak
     map_clear(&out->index);
     if (err >= 0) {
         count_evaluated(&gather.all_steps, out);
-        drop_last_evaluation(out);
+        drop_last_evaluation(out, &gather.all_steps);
     }
     leak_steps_clear(&gather.all_steps);
     for (size_t i = 0; i < out->count; i++) {
