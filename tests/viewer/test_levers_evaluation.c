@@ -115,6 +115,22 @@ TEST(under_no_grad_only_the_output_is_left)
     CHECK_INT(no_grad(&script, "", NULL), -1);
 }
 
+/* The phase goes on as the evaluation's function returns, and with it goes the graph. */
+TEST(the_last_call_is_as_those_before_it)
+{
+    for (int calls = 1; calls <= 2; calls++) {
+        struct script script = {0};
+        train_small(&script);
+        if (calls == 2)
+            call_model(&script, "eval", SCRIPT_OUTSIDE, CALL - 200);
+        script_phase(&script, "eval", SCRIPT_OUTSIDE, CALL, CALL + 199);
+        for (int i = 0; i < LAYERS; i++)
+            script_block(&script, CALL + 10 * i + 1, CALL + 150 - i, MIB(100), ENCODE);
+        script_block(&script, CALL + 90, CALL + 160, MIB(10), DECODE);
+        CHECK_INT(no_grad(&script, "", NULL), calls == 2 ? 50 + 810 - (50 + 300) : -1);
+    }
+}
+
 /* Half of the bytes, but of one module in four. */
 TEST(outputs_of_few_modules_are_no_graph)
 {
@@ -180,5 +196,6 @@ TEST_MAIN(TEST_CASE(an_evaluation_keeps_nothing_under_no_grad),
           TEST_CASE(a_training_step_is_the_next_peak),
           TEST_CASE(a_graph_that_outlives_its_evaluation), TEST_CASE(a_backward_that_comes),
           TEST_CASE(under_no_grad_only_the_output_is_left),
+          TEST_CASE(the_last_call_is_as_those_before_it),
           TEST_CASE(outputs_of_few_modules_are_no_graph), TEST_CASE(what_the_program_holds_stays),
           TEST_CASE(the_batch_goes_with_its_graph), TEST_CASE(a_forward_that_no_backward_follows))

@@ -21,6 +21,7 @@ enum {
     SHARE = 4,   /* at least one part of so many outlives the call, */
     MODULES = 2, /* of one module of so many that training keeps something of */
     BEFORE_LEAST = 2,
+    ALIKE = 8, /* calls that make as much, but for one part of so many */
     BEFORE = 4 /* a block of a graph goes before one of so many that were made before it */
 };
 
@@ -28,6 +29,7 @@ enum { SURE = 1, MAY_BE = 2 }; /* an output, in the map of them */
 
 struct call { /* of a model, without a backward */
     const struct levers_phase *phase;
+    int64_t end;         /* of the phase; where that goes on as a graph is freed, its last birth */
     size_t first, after; /* its blocks, in their places */
     int64_t made, kept;  /* bytes; those that outlive it, without its output: */
     int64_t consumed;    /* they go in a backward, */
@@ -43,6 +45,7 @@ struct evaluation {
     struct map outputs; /* places of blocks that the program holds */
     bool consumed;      /* a backward goes through one that counts as an evaluation */
     bool most;          /* as if blocks went at once, and the program held no more than it has to */
+    int64_t made;       /* by the last call of an evaluation that kept a graph; 0: there was none */
     bool forwards;      /* one of the calls is none of an evaluation */
     struct levers_edit edit;
 };
@@ -65,7 +68,7 @@ static bool is_made(const struct levers_block *block)
 
 static bool outlives(const struct call *call, const struct levers_block *block)
 {
-    return is_made(block) && block->end > call->phase->end;
+    return is_made(block) && block->end > call->end;
 }
 
 static bool is_kept(const struct evaluation *all, const struct call *call, size_t at)
@@ -107,7 +110,7 @@ static void weigh(const struct evaluation *all, struct call *call)
 {
     const struct levers_step *step = all->step;
     const struct levers_phase *backward =
-        levers_phase_after(&step->phases, LEVERS_BACKWARD, call->phase->end);
+        levers_phase_after(&step->phases, LEVERS_BACKWARD, call->end);
     call->from = LEVERS_NEVER;
     for (size_t i = call->first; i < call->after; i++) {
         const struct levers_block *block = &step->blocks[i];
@@ -127,13 +130,31 @@ static void weigh(const struct evaluation *all, struct call *call)
     }
 }
 
-static struct call call_of(const struct evaluation *all, const struct levers_phase *phase)
+static struct call call_until(const struct evaluation *all, const struct levers_phase *phase,
+                              int64_t end)
 {
     struct call call = {.phase = phase,
+                        .end = end,
                         .first = levers_first_from(all->step, phase->begin),
                         .after = levers_first_from(all->step, phase->end + 1)};
     weigh(all, &call);
     return call;
+}
+
+static struct call call_of(const struct evaluation *all, const struct levers_phase *phase)
+{
+    return call_until(all, phase, phase->end);
+}
+
+/* The last call of an evaluation ends with that, and the function that held its output may have
+ * returned: if the one before it kept a graph, and it made as much, it did, too. */
+static struct call as_the_one_before(const struct evaluation *all, const struct call *call)
+{
+    const int64_t other = all->made - call->made;
+    if (!call->phase->evaluates || call->after == call->first || call->kept >= call->made / SHARE ||
+        !all->made || (other < 0 ? -other : other) > all->made / ALIKE)
+        return *call;
+    return call_until(all, call->phase, all->step->blocks[call->after - 1].seq);
 }
 
 /* Of the modules that it calls and that training keeps something of, most keep something now.
@@ -200,7 +221,7 @@ static int cut_given(struct evaluation *all, const struct call *call)
             break;
         const bool last = call->to == 0 && block->end == LEVERS_NEVER;
         if (is_made(block) && (last || (block->end >= from && block->end < until)) &&
-            !levers_cut(&all->edit, i, call->phase->end, LEVERS_NEVER))
+            !levers_cut(&all->edit, i, call->end, LEVERS_NEVER))
             return ERR_NOMEM;
     }
     return 0;
@@ -209,7 +230,7 @@ static int cut_given(struct evaluation *all, const struct call *call)
 static int cut_call(struct evaluation *all, const struct call *call)
 {
     const struct levers_block *blocks = all->step->blocks;
-    int64_t next = call->phase->end, second = call->phase->end;
+    int64_t next = call->end, second = call->end;
     for (size_t i = call->after; i-- > call->first;) {
         if (is_kept(all, call, i) &&
             !levers_cut(&all->edit, i, all->most ? blocks[i].seq + 1 : second, LEVERS_NEVER))
@@ -253,13 +274,16 @@ static int make_edit(struct evaluation *all)
     const struct levers_phases *phases = &all->step->phases;
     int err = 0;
     levers_edit_clear(&all->edit);
+    all->made = 0;
     for (size_t i = 0; i < phases->count && err >= 0; i++) {
         bool yes;
         if (!is_call(&phases->phases[i]))
             continue;
         struct call call = call_of(all, &phases->phases[i]);
+        call = as_the_one_before(all, &call);
         err = is_for_nothing(all, &call, &yes);
         if (err >= 0 && yes) {
+            all->made = phases->phases[i].evaluates ? call.made : all->made;
             all->forwards = all->forwards || !phases->phases[i].evaluates;
             err = cut_call(all, &call);
         }
