@@ -55,10 +55,12 @@ static void weigh_temporaries(const struct levers_step *step, struct stepping *o
 }
 
 /* Thousandths of a gradient that its own step takes for a moment: an optimizer that goes through
- * them one by one needs as much for the largest, one for all of them for their sum. */
-static int64_t share_of_temporaries(const struct stepping *stepping)
+ * them one by one needs as much for the largest, one for all of them for their sum. On a device it
+ * is the latter, by itself, and what is said of it a bound: a few large ones look like the former.
+ */
+static int64_t share_of_temporaries(const struct stepping *stepping, bool on_host)
 {
-    bool single = stepping->temporaries <= SINGLE_MOST * stepping->largest;
+    bool single = on_host && stepping->temporaries <= SINGLE_MOST * stepping->largest;
     int64_t of = single ? stepping->largest : stepping->gradients;
     return of ? stepping->temporaries * PARTS / of : 0;
 }
@@ -73,9 +75,9 @@ int64_t levers_end_of_gradient(const struct levers_step *step, size_t at)
 }
 
 static bool step_at_once(const struct levers_step *step, const struct stepping *stepping,
-                         struct levers_edit *edit)
+                         bool on_host, struct levers_edit *edit)
 {
-    int64_t share = share_of_temporaries(stepping);
+    int64_t share = share_of_temporaries(stepping, on_host);
     for (size_t i = levers_first_from(step, stepping->backward->begin);
          i < step->count && step->blocks[i].seq <= stepping->optimizer->end; i++) {
         const struct levers_block *block = &step->blocks[i];
@@ -112,14 +114,15 @@ static bool find_stepping(const struct levers_step *step, size_t at, struct step
     return true;
 }
 
-static int edit_all(const struct levers_step *step, struct levers_edit *edit, bool *can)
+static int edit_all(const struct levers_step *step, bool on_host, struct levers_edit *edit,
+                    bool *can)
 {
     size_t count = step->phases.of[LEVERS_BACKWARD].count;
     for (size_t i = 0; i < count && *can; i++) {
         struct stepping stepping;
         *can = find_stepping(step, i, &stepping) || i + 1 == count;
         if (*can && stepping.gradients && stepping.optimizer &&
-            !step_at_once(step, &stepping, edit))
+            !step_at_once(step, &stepping, on_host, edit))
             return ERR_NOMEM;
     }
     return 0;
@@ -166,7 +169,7 @@ int levers_optimizer_in_backward(struct levers_work *work)
     if (err < 0 || clips || step->cut_short || levers_bytes_of(step, PURPOSE_BUCKET) ||
         has_several_optimizers(step))
         return err;
-    err = edit_all(step, &edit, &can);
+    err = edit_all(step, work->seen.on_host, &edit, &can);
     if (err >= 0 && can && edit.count)
         err = levers_try(work, &edit, &words);
     levers_edit_clear(&edit);

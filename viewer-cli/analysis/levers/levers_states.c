@@ -14,14 +14,9 @@ static int64_t of_eight_bits(const struct levers_step *step, const struct levers
     return block->purpose == PURPOSE_OPTIMIZER_STATE && block->asked >= 4096 * 4 ? 254 : 1000;
 }
 
+/* The optimizer's temporaries are with its state: elsewhere, or, as of an SGD that adds gradients
+ * to parameters in place, nowhere. */
 static int64_t without_states(const struct levers_step *step, const struct levers_block *block)
-{
-    (void)step;
-    return block->purpose == PURPOSE_OPTIMIZER_STATE ? 0 : 1000;
-}
-
-/* With its state, the optimizer's temporaries are elsewhere. */
-static int64_t offloaded(const struct levers_step *step, const struct levers_block *block)
 {
     return block->purpose == PURPOSE_OPTIMIZER_STATE || levers_is_temporary(step, block) ? 0 : 1000;
 }
@@ -30,7 +25,7 @@ static int64_t offloaded(const struct levers_step *step, const struct levers_blo
 static int64_t offloaded_shards(const struct levers_step *step, const struct levers_block *block)
 {
     bool shard = block->purpose == PURPOSE_PARAMETER || block->purpose == PURPOSE_GRADIENT;
-    return shard && block->tagged ? 0 : offloaded(step, block);
+    return shard && block->tagged ? 0 : without_states(step, block);
 }
 
 static int try_offload_shards(struct levers_work *work)
@@ -139,6 +134,6 @@ int levers_states(struct levers_work *work)
     if (err >= 0)
         err = levers_clips(work, &clips);
     if (err >= 0 && !work->seen.on_host && !work->shards && !clips)
-        err = levers_try_scaled(work, offloaded, &words);
+        err = levers_try_scaled(work, without_states, &words);
     return err < 0 ? err : try_offload_shards(work);
 }
