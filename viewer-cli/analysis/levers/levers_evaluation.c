@@ -282,8 +282,9 @@ static int make_edit(struct evaluation *all)
         struct call call = call_of(all, &phases->phases[i]);
         call = as_the_one_before(all, &call);
         err = is_for_nothing(all, &call, &yes);
+        if (phases->phases[i].evaluates)
+            all->made = yes ? call.made : 0;
         if (err >= 0 && yes) {
-            all->made = phases->phases[i].evaluates ? call.made : all->made;
             all->forwards = all->forwards || !phases->phases[i].evaluates;
             err = cut_call(all, &call);
         }

@@ -122,8 +122,9 @@ int levers_states(struct levers_work *work)
     struct levers_words words = {.estimated = true, .site = LEVERS_NONE, .changes = true};
     int err = try_eight_bits(work);
     words.kind = LEVER_NO_STATES;
-    words.before = levers_in_loop(
-        work->loop, words.kind, "an optimizer without state, as torch.optim.SGD(..., momentum=0)");
+    words.before = levers_in_loop(work->loop, words.kind,
+                                  "an optimizer without state, as "
+                                  "torch.optim.SGD(..., momentum=0, weight_decay=0)");
     if (err >= 0)
         err = levers_try_scaled(work, without_states, &words);
     words.changes = false;
