@@ -13,7 +13,7 @@ import stat
 import time
 import warnings
 
-LARGEST = 1 << 17  # bytes of a source: some 0.1 s
+LARGEST = 1 << 16  # bytes of a source: some 0.1 s
 FILES = 24
 BUDGET_S = 0.1
 ADDING = ("append", "appendleft", "add", "extend", "insert", "setdefault", "update", "put")
@@ -99,10 +99,25 @@ def shortened(node):
     return []
 
 
-def uses(node, name):
-    """Whether an assignment's value is made of what the name has already: `out, h = cell(x, h)`."""
-    return isinstance(node, ast.AugAssign) or any(
-        name in (getattr(one, "attr", None), getattr(one, "id", None)) for one in ast.walk(node.value))
+def spelled(node):
+    """`x` or `self.x`; None for what is longer."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+        return "%s.%s" % (node.value.id, node.attr)
+    return None
+
+
+def carried_by(node):
+    """[(target, whether its value is made of what it has already)]: of `out, h = cell(x, h)`."""
+    if isinstance(node, ast.AugAssign):
+        return [(node.target, True)]
+    if isinstance(node, LOOPS[:1] + LOOPS[2:]):
+        return [(one, False) for one in targets(node)]
+    if not isinstance(node, ast.Assign):
+        return []
+    read = set(spelled(one) for one in ast.walk(node.value))
+    return [(one, spelled(one) in read) for one in targets(node) if spelled(one)]
 
 
 class Index(object):
@@ -110,21 +125,22 @@ class Index(object):
 
     def __init__(self, tree):
         self.best, self.shorter = {}, set()
-        self.firsts, self.carried = {}, set()  # name -> (line, uses) in loops; attributes
+        self.firsts, self.attributes = {}, set()  # (loop, name) -> (line, carried)
         self.walk(tree)
+        self.carried = self.attributes | set(
+            name for (_, name), (_, carried) in self.firsts.items() if carried)
 
-    def carry(self, node, target, loops):
-        """A name has a round's value in the next if its first assignment there uses it."""
-        if isinstance(target, ast.Attribute):
-            if uses(node, target.attr):
-                self.carried.add(target.attr)
-        elif loops and isinstance(target, ast.Name):
-            first = self.firsts.get(target.id)
-            if first is None or node.lineno < first[0]:
-                self.firsts[target.id] = (node.lineno, uses(node, target.id))
-
-    def carries(self, name):
-        return name in self.carried or self.firsts.get(name, (0, False))[1]
+    def carry(self, node, loop):
+        """A name has a round's value in the next if its first assignment in the round uses it; an
+        attribute, if it is made of itself."""
+        for target, carried in carried_by(node):
+            if isinstance(target, ast.Attribute):
+                if carried:
+                    self.attributes.add(target.attr)
+            elif isinstance(target, ast.Name) and loop is not None:
+                first = self.firsts.get((loop, target.id))
+                if first is None or node.lineno < first[0]:
+                    self.firsts[loop, target.id] = (node.lineno, carried)
 
     def enter(self, sort, name, rank, line):
         best = self.best.get((sort, name), (0, 0))
@@ -132,22 +148,21 @@ class Index(object):
             self.best[sort, name] = (rank, line)
 
     def walk(self, tree):
-        waiting = [(tree, False, None)]  # node, in a loop, names of its function that are global
+        waiting = [(tree, None, None)]  # node, its innermost loop, names of its function that are global
         while waiting:
-            node, loops, declared = waiting.pop()
-            self.see(node, loops, declared)
+            node, loop, declared = waiting.pop()
+            self.see(node, loop is not None, declared)
             if isinstance(node, FUNCTIONS):
-                loops, declared = False, globals_of(node)
-            loops = loops or isinstance(node, LOOPS)
-            waiting.extend((child, loops, declared) for child in ast.iter_child_nodes(node))
+                loop, declared = None, globals_of(node)
+            if isinstance(node, LOOPS):
+                loop = node
+            self.carry(node, loop)
+            waiting.extend((child, loop, declared) for child in ast.iter_child_nodes(node))
 
     def see(self, node, loops, declared):
         if isinstance(node, FUNCTIONS[:2]):  # an lru_cache
             self.enter(LOCAL if declared is not None else GLOBAL, node.name, ASSIGNS, node.lineno)
         self.shorter.update(shortened(node))
-        if isinstance(node, (ast.Assign, ast.AugAssign)):
-            for target in targets(node):
-                self.carry(node, target, loops)
         for key, rank in keyed(node):
             if key is not None:
                 self.enter(KEY, key, rank + (IN_LOOP if loops else 0), node.lineno)
@@ -240,15 +255,20 @@ class Sources(object):
         found = [self.index(one) for one in files if one]
         return [index for index in found if index is not None]
 
+    def says(self, what, file, path):
+        key = (what, file, path)
+        if key not in self.known:
+            name = last_of(path)[0]
+            self.known[key] = any(name in getattr(one, what) for one in self.indices_of(file, path))
+        return self.known[key]
+
     def shortens(self, file, path):
         """Whether some line takes elements from what is called so."""
-        name = last_of(path)[0]
-        return any(name in index.shorter for index in self.indices_of(file, path))
+        return self.says("shorter", file, path)
 
     def carries(self, file, path):
         """Whether a round of a loop finds there what the one before has put there."""
-        name = last_of(path)[0]
-        return any(index.carries(name) for index in self.indices_of(file, path))
+        return self.says("carried", file, path)
 
     def where(self, file, path, local=False):
         """`train.py:41`, or nothing. `local`: of a function that still runs."""

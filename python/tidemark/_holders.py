@@ -10,8 +10,8 @@ Each tensor becomes a mark, whose value is its address and whose name is
 
 and the last one, `held by|`, says that the look is over; its value is 1 if it saw all,
 0 if there was no time for it.
-KIND is list, trimmed (a list that the source also shortens), bounded (a deque with maxlen), dict, set, deque, lru_cache, attribute, variable (`carried` before these two: a step makes it of what the step before put
-there), or optimizer, for its own state; PATH what a programmer would
+KIND is list, trimmed (a list that the source also shortens), bounded (a deque with maxlen), dict, set, deque, lru_cache, attribute, variable (before these two `carried`: a step makes it of what the step before put
+there, and `tuple`: it is in one), or optimizer, for its own state; PATH what a programmer would
 write, LINE the one of its source that puts something there (_assigned.py), without its @ where none is
 found; NODES how many operations the graph of autograd behind it has, 0 = it has none, below 0 = a backward
 freed what it kept.
@@ -285,9 +285,10 @@ class Search(object):
         """As the sources have it."""
         if item.kind == "list" and sources.shortens(item.source[0], path):
             return "trimmed"
-        if item.kind in ("variable", "attribute") and sources.carries(item.source[0], path):
-            return "carried " + item.kind
-        return item.kind
+        if item.kind not in ("variable", "attribute"):
+            return item.kind
+        carried = "carried " if sources.carries(item.source[0], path) else ""
+        return carried + ("tuple " if item.path.endswith("[]") else "") + item.kind
 
     def mark(self, item):
         """None: it has no memory."""

@@ -59,7 +59,7 @@ class TestKeys(unittest.TestCase):
 class TestCarried(unittest.TestCase):
     def carried(self, source, *names):
         index = Index(ast.parse(textwrap.dedent(source)))
-        return [name for name in names if index.carries(name)]
+        return [name for name in names if name in index.carried]
 
     def test_what_a_round_takes_over(self):
         self.assertEqual(self.carried("""\
@@ -70,8 +70,24 @@ class TestCarried(unittest.TestCase):
                 out = out.view(-1)
                 total += loss(out)
                 self.memory = gate * self.memory + z
-                self.last = out
-            """, "state", "out", "total", "memory", "last"), ["state", "total", "memory"])
+                self.out = out
+                loss = out.loss
+                self.logits = logits
+            """, "x", "state", "out", "total", "memory", "loss", "logits"), ["state", "total", "memory"])
+
+    def test_each_loop_has_its_own_round(self):
+        self.assertEqual(self.carried("""\
+            for epoch in range(3):
+                hidden = zeros()
+                for batch in data:
+                    out, hidden = model(batch, hidden)
+                    hidden = hidden.contiguous()
+            """, "hidden", "out", "batch", "epoch"), ["hidden"])
+
+    def test_many_names_at_once(self):
+        names = ["v%d" % i for i in range(2000)]
+        source = "for i in x:\n    %s = f(%s)\n" % (", ".join(names), ", ".join(names))
+        self.assertEqual(len(self.carried(source, *names)), 2000)
 
     def test_outside_of_loops_nothing_is(self):
         self.assertEqual(self.carried("h = h + 1\ndef f(h):\n    h = h * 2\n", "h"), [])

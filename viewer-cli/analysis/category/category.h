@@ -71,8 +71,12 @@ int category_load(struct db *db, int64_t process, struct category_rules **out);
 void category_free(struct category_rules *rules);
 /* Those that the connection keeps; NULL: none of that process. */
 const struct category_rules *category_kept(struct db *db, int64_t process);
-/* The first step, and of those that have ended the last, with its last event, as views run_bounds
- * and step_bounds say; where a step trained, the last that did. False: none has ended. */
+/* Of a process that exited well the last step if it has no backward, and the one before it has: a
+ * forward behind the training, as of a test, begins a step, which ends with the program, when what
+ * main() held is free. CATEGORY_UNKNOWN: there is none. */
+int64_t category_test_behind(const struct category_rules *rules);
+/* The first step, and of those that have ended the last but for such a test, with its last event.
+ * False: none has ended. */
 bool category_steps(const struct category_rules *rules, int64_t *first_step, int64_t *last_step,
                     int64_t *end_seq);
 bool category_is_valid(const struct category_rules *rules);

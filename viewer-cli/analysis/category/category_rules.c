@@ -62,26 +62,34 @@ const struct category_bounds *category_step(const struct category_rules *rules, 
     return place == MAP_NONE ? NULL : &rules->steps[place];
 }
 
-static const struct category_bounds *last_whole(const struct category_rules *rules, bool trained)
+static const struct category_bounds *last_whole(const struct category_rules *rules, int64_t before)
 {
     const struct category_bounds *last = NULL;
     for (size_t i = 0; i < rules->step_count; i++) {
         const struct category_bounds *bounds = &rules->steps[i];
-        if (bounds->end_seq != CATEGORY_UNKNOWN && (!last || bounds->step > last->step) &&
-            (!trained || bounds->backward_end_seq != CATEGORY_UNKNOWN))
+        if (bounds->end_seq != CATEGORY_UNKNOWN && bounds->step < before &&
+            (!last || bounds->step > last->step))
             last = bounds;
     }
     return last;
 }
 
-/* A forward behind the last backward, as of a test, begins a step, too, which ends with the
- * program: what main() held is free by then. So the last is one that trained, where any did. */
+int64_t category_test_behind(const struct category_rules *rules)
+{
+    const struct category_bounds *last = last_whole(rules, INT64_MAX), *other;
+    if (!rules->ended_well || !last || last->open || last->backward_end_seq != CATEGORY_UNKNOWN ||
+        last->cut_seq != CATEGORY_UNKNOWN || last->backward_open)
+        return CATEGORY_UNKNOWN;
+    other = last_whole(rules, last->step);
+    return other && other->backward_end_seq != CATEGORY_UNKNOWN ? last->step : CATEGORY_UNKNOWN;
+}
+
 bool category_steps(const struct category_rules *rules, int64_t *first_step, int64_t *last_step,
                     int64_t *end_seq)
 {
-    const struct category_bounds *last = last_whole(rules, true);
-    if (!last)
-        last = last_whole(rules, false);
+    const int64_t test = category_test_behind(rules);
+    const struct category_bounds *last =
+        last_whole(rules, test == CATEGORY_UNKNOWN ? INT64_MAX : test);
     if (!last)
         return false;
     *first_step = rules->first_step;
@@ -236,6 +244,10 @@ static void close_bounds(struct category_rules *rules)
         rules->last_seq = CATEGORY_UNKNOWN;
 }
 
+static const char ended_sql[] =
+    "SELECT coalesce(ended = 'exit' AND coalesce(exit_code, 0) = 0, 0) AS ended_well"
+    "  FROM process WHERE id = ?1";
+
 static int read_rules(struct db *db, int64_t process, struct category_rules *rules)
 {
     rules->db = db;
@@ -245,6 +257,8 @@ static int read_rules(struct db *db, int64_t process, struct category_rules *rul
     int err = read_phases(rules);
     if (err == 0)
         err = read_stretches(rules);
+    if (err == 0)
+        err = query_read(db, ended_sql, Q_IN(process), Q_OUT(Q_INT(rules->ended_well)));
     if (err == 0)
         err = category_library_read(db, process, &rules->library);
     if (err == 0)

@@ -82,6 +82,7 @@ struct category_rules {
     struct category_sharing sharing;
     /* The run, as view run_bounds. */
     int64_t first_seq, last_seq, first_step, last_step, optimizer_step;
+    bool ended_well; /* the process, by itself */
     bool run_open;
     int64_t early_id; /* phases outside of steps that began before first_seq have no higher one */
 };

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "category.h"
 #include "error.h"
 #include "line.h"
 #include "mem.h"
@@ -29,8 +30,6 @@ static const char steps_sql[] =
     "  FROM phase ph JOIN phase_device x ON x.phase = ph.id"
     " WHERE ph.process = ?1 AND x.device = ?2 AND ph.step IS NOT NULL AND ph.scope = 'process'"
     "   AND ph.domain IS NULL AND ph.end_seq IS NOT NULL"
-    "   AND ph.step <= coalesce((SELECT max(step) FROM phase WHERE process = ?1 AND domain IS NULL"
-    "                               AND kind = 'backward' AND end_seq IS NOT NULL), ph.step)"
     " ORDER BY ph.step, ph.end_seq";
 
 static const char calls_sql[] =
@@ -55,7 +54,7 @@ static int take(struct units *units, const struct unit *row)
     return 0;
 }
 
-static int read_units(struct db *db, const char *sql, int64_t process, int64_t device,
+static int read_units(struct db *db, const char *sql, int64_t process, int64_t device, int64_t but,
                       struct units *units)
 {
     struct unit row = {0};
@@ -64,8 +63,19 @@ static int read_units(struct db *db, const char *sql, int64_t process, int64_t d
         query_ask(db, sql, Q_IN(process, device),
                   Q_OUT(Q_INT(row.number), Q_INT(row.begin), Q_INT(row.peak), Q_INT(row.end)));
     while (query_next(&query))
-        query_fail(&query, take(units, &row));
+        query_fail(&query, row.number == but ? 0 : take(units, &row));
     return query_end(&query);
+}
+
+static int read_steps(struct db *db, int64_t process, int64_t device, struct units *units)
+{
+    struct category_rules *rules;
+    int err = category_load(db, process, &rules);
+    if (err < 0)
+        return err;
+    const int64_t test = category_test_behind(rules);
+    category_free(rules);
+    return read_units(db, steps_sql, process, device, test, units);
 }
 
 /* ---- what they say ---- */
@@ -240,10 +250,10 @@ int growth_read(struct db *db, int64_t process, int64_t device, struct growth *o
     struct units units = {0};
     *out =
         (struct growth){.since = GROUP_NONE, .lowest_unit = GROUP_NONE, .highest_unit = GROUP_NONE};
-    int err = read_units(db, steps_sql, process, device, &units);
+    int err = read_steps(db, process, device, &units);
     if (err == 0 && units.count == 0) {
         out->calls = true;
-        err = read_units(db, calls_sql, process, device, &units);
+        err = read_units(db, calls_sql, process, device, CATEGORY_UNKNOWN, &units);
     }
     if (err == 0 && units.count > GROWTH_LEAST && are_most(units.units, units.count))
         judge(units.units + 1, units.count - 1, out);

@@ -46,8 +46,15 @@ static enum holder_kind kind_of(const char *text, size_t bytes)
     return HOLDER_UNKNOWN;
 }
 
-/* "held by|KIND@LINE|PATH|NODES", or without "@LINE", or with "carried KIND"; the path may hold
- * anything. */
+static bool skip(const char **text, const char *word)
+{
+    bool found = strncmp(*text, word, strlen(word)) == 0;
+    *text += found ? strlen(word) : 0;
+    return found;
+}
+
+/* "held by|KIND@LINE|PATH|NODES", or without "@LINE", or with "carried " and "tuple " before
+ * the kind; the path may hold anything. */
 static bool parse(const char *name, struct leak_holder *out)
 {
     const char *kind = strchr(name, '|') + 1, *path = strchr(kind, '|');
@@ -55,10 +62,8 @@ static bool parse(const char *name, struct leak_holder *out)
     if (!path || nodes <= path)
         return false;
     const char *line = memchr(kind, '@', (size_t)(path - kind));
-    static const char carried[] = "carried ";
-    out->carried = strncmp(kind, carried, sizeof carried - 1) == 0;
-    if (out->carried)
-        kind += sizeof carried - 1;
+    out->carried = skip(&kind, "carried ");
+    out->several = skip(&kind, "tuple ");
     out->kind = kind_of(kind, (size_t)((line ? line : path) - kind));
     if (line)
         snprintf(out->line, sizeof out->line, "%.*s", (int)(path - line - 1), line + 1);
@@ -169,8 +174,6 @@ static bool is_rather(const struct leak_holder *a, const struct leak_holder *b)
 {
     if (a->carried != b->carried)
         return a->carried;
-    if (a->freed != b->freed)
-        return b->freed;
     if (a->nodes != b->nodes)
         return a->nodes < b->nodes;
     if (a->address == b->address && a->kind != b->kind)
@@ -201,15 +204,6 @@ static int64_t longest(const struct leak_holders *holders, bool in_collections, 
     return nodes;
 }
 
-static bool is_tuple(const struct leak_holders *holders, const struct leak_holder *holder)
-{
-    for (size_t i = 0; i < holders->count; i++)
-        if (&holders->holders[i] != holder && holders->holders[i].kind == holder->kind &&
-            strcmp(holders->holders[i].path, holder->path) == 0)
-            return true;
-    return false;
-}
-
 static bool graph_but(const struct leak_holders *holders, int64_t steps, enum holder_born not_born,
                       struct leak_holder *out)
 {
@@ -219,13 +213,14 @@ static bool graph_but(const struct leak_holders *holders, int64_t steps, enum ho
         collection = collection_of_graphs(holders, (steps + 1) / 2, which);
     int64_t most = longest(holders, false, which);
     int64_t least = most - most / 4 > steps ? most - most / 4 : steps;
-    const struct leak_holder *variable = variable_with_graph(holders, least, which);
+    const struct leak_holder *variable = variable_with_graph(holders, least, kept);
+    if (!variable)
+        variable = variable_with_graph(holders, least, which);
     if (collection && variable && most > 2 * longest(holders, true, which))
         collection = NULL;
     if (!collection && !variable)
         return false;
     *out = collection ? *collection : *variable;
-    out->several = !collection && is_tuple(holders, variable);
     out->around = collection ? out->kind : HOLDER_UNKNOWN;
     out->kind = HOLDER_GRAPH;
     return true;

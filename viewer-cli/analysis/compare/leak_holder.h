@@ -50,7 +50,7 @@ struct leak_holder { /* one mark */
     enum holder_born born;  /* the block that it leads into */
     bool freed;             /* a backward freed what the graph kept, as far as was looked */
     bool carried;           /* of a variable: a step makes it of what the step before put there */
-    bool several;           /* of a graph's variable: it is a tuple of tensors */
+    bool several;           /* it is in a tuple that the variable is */
 };
 
 enum holder_look { HOLDER_LOOK_NONE, HOLDER_LOOK_ALL, HOLDER_LOOK_CUT }; /* out of time */

@@ -19,9 +19,10 @@ static const char later_sql[] =
     "SELECT min(begin_seq) AS begin_seq, max(end_seq) AS end_seq" EVALUATIONS " AND begin_seq > ?2";
 
 static const char sites_sql[] =
-    "SELECT a.site, min(a.address) AS address FROM allocation a JOIN heap h ON h.id = a.heap"
+    "SELECT a.site, a.address, a.size, CASE WHEN a.free_seq >= 0 THEN a.free_seq END AS free_seq"
+    "  FROM allocation a JOIN heap h ON h.id = a.heap"
     " WHERE a.seq BETWEEN ?2 AND ?3 AND (a.free_seq < 0 OR a.free_seq > ?3) AND h.process = ?1"
-    " GROUP BY a.site";
+    " ORDER BY a.site";
 
 static struct leak_step *find(const struct leak_steps *steps, int64_t seq)
 {
@@ -35,19 +36,21 @@ const struct leak_step *leak_step_before(const struct leak_steps *steps, int64_t
     return find(steps, seq);
 }
 
-bool leak_steps_later(const struct leak_steps *steps, int64_t site, int64_t *address)
+const struct leak_later *leak_steps_later(const struct leak_steps *steps, int64_t site,
+                                          size_t *count)
 {
-    uint64_t found =
-        steps->later_sites.count ? map_get(&steps->later_sites, (uint64_t)site) : MAP_NONE;
-    *address = (int64_t)found;
-    return found != MAP_NONE;
+    size_t first, after;
+    SEARCH_FIRST(first, 0, steps->later_count, steps->later[first].site < site);
+    SEARCH_FIRST(after, first, steps->later_count, steps->later[after].site <= site);
+    *count = after - first;
+    return *count ? &steps->later[first] : NULL;
 }
 
 bool leak_steps_outlived(const struct leak_steps *steps, const struct living_block *block)
 {
-    int64_t address;
+    size_t count;
     return (block->free_seq == LIVING_NONE || block->free_seq > steps->later_end) &&
-           leak_steps_later(steps, block->site, &address);
+           leak_steps_later(steps, block->site, &count);
 }
 
 static int take(struct leak_steps *steps, const struct leak_step *row)
@@ -80,20 +83,31 @@ static int read_evaluated(struct db *db, int64_t process, int64_t look, struct l
     return query_end(&query);
 }
 
+static int take_later(struct leak_steps *steps, const struct leak_later *row)
+{
+    struct leak_later later = *row;
+    later.site = row->site == QUERY_NONE ? LIVING_NONE : row->site;
+    later.free_seq = row->free_seq == QUERY_NONE ? LIVING_NONE : row->free_seq;
+    if (!MEM_GROW(steps->later, steps->later_cap, steps->later_count + 1))
+        return ERR_NOMEM;
+    steps->later[steps->later_count++] = later;
+    return 0;
+}
+
 static int read_later(struct db *db, int64_t process, int64_t look, struct leak_steps *out)
 {
-    int64_t begin_seq = QUERY_NONE, end_seq = QUERY_NONE, site, address;
+    int64_t begin_seq = QUERY_NONE, end_seq = QUERY_NONE, site, address, size, free_seq;
     int err =
         query_read(db, later_sql, Q_IN(process, look), Q_OUT(Q_OPT(begin_seq), Q_OPT(end_seq)));
     if (err < 0 || begin_seq == QUERY_NONE || end_seq == QUERY_NONE)
         return err;
     out->later_end = end_seq;
-    struct query query = query_ask(db, sites_sql, Q_IN(process, begin_seq, end_seq),
-                                   Q_OUT(Q_OPT(site), Q_INT(address)));
+    struct query query =
+        query_ask(db, sites_sql, Q_IN(process, begin_seq, end_seq),
+                  Q_OUT(Q_OPT(site), Q_INT(address), Q_INT(size), Q_OPT(free_seq)));
     while (query_next(&query)) {
-        int64_t known = site == QUERY_NONE ? LIVING_NONE : site;
-        if (!map_put(&out->later_sites, (uint64_t)known, (uint64_t)address, NULL))
-            query_fail(&query, ERR_NOMEM);
+        const struct leak_later row = {site, address, size, free_seq};
+        query_fail(&query, take_later(out, &row));
     }
     return query_end(&query);
 }
@@ -109,6 +123,6 @@ int leak_steps_read(struct db *db, int64_t process, int64_t look, struct leak_st
 void leak_steps_clear(struct leak_steps *steps)
 {
     mem_free(steps->steps);
-    map_clear(&steps->later_sites);
+    mem_free(steps->later);
     *steps = (struct leak_steps){0};
 }

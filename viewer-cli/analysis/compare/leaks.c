@@ -252,16 +252,30 @@ static int name_sites(struct db *db, struct leaks *leaks, size_t named)
     return err;
 }
 
-/* The best outputs so far are in one list, and the latest in another. */
+/* `history` of `history['a']`: a dict of many lists is one holder. */
+static bool is_same_holder(const char *a, const char *b)
+{
+    size_t length = strcspn(a, "[");
+    return length == strcspn(b, "[") && memcmp(a, b, length) == 0;
+}
+
+/* The best outputs so far are in one list, and all of the later evaluation's in others. */
 static bool is_held_elsewhere(const struct leaks *leaks, const struct leak_steps *steps,
                               const struct leak_site *site)
 {
-    int64_t address;
-    if (!leak_steps_later(steps, site->site, &address))
-        return false;
-    const struct leak_holder *later = leak_holders_find(&leaks->holders, address, 1);
-    return later && site->holder.kind != HOLDER_UNKNOWN &&
-           strcmp(later->path, site->holder.path) != 0;
+    size_t count;
+    bool known = false;
+    const struct leak_later *later = leak_steps_later(steps, site->site, &count);
+    for (size_t i = 0; later && i < count && site->holder.kind != HOLDER_UNKNOWN; i++) {
+        const struct leak_holder *holder =
+            leak_holders_find(&leaks->holders, later[i].address, later[i].size);
+        if (!holder || (later[i].free_seq != LIVING_NONE && later[i].free_seq <= holder->seq))
+            continue;
+        if (is_same_holder(holder->path, site->holder.path))
+            return false;
+        known = true;
+    }
+    return known;
 }
 
 /* What the last evaluation before the look alone left may be what it holds until the next. */
