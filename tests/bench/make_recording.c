@@ -297,6 +297,7 @@ static void open_run(struct run *run, size_t living)
     need(state_new(&run->state, &options) == 0, "no memory");
     run->process = state_process_begin(run->state, &hello);
     need(run->process && virtual_new(&run->device, &device) == 0, "no memory");
+    state_process_source(run->process, "phases"); /* as whoever has steps */
     struct alloc_options alloc = {
         .device = virtual_seam(run->device), .observer = &observer, .flags = ALLOC_ONE_THREAD};
     need(alloc_new(&run->alloc, &alloc) == 0, "no memory");
