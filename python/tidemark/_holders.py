@@ -1,8 +1,9 @@
 """Which Python variables hold tensors as the program ends: for `tidemark leaks`.
 
 One look, when training is over: at what module-level names refer to, and the local variables of an
-exception that ended the program. No code of the program runs: containers are followed, attributes by
-the instance's own dictionary. What functions held that have returned is gone by then.
+exception that ended the program. No code of the program runs, but that of a metaclass which answers for
+its classes' names: containers are followed, attributes by the instance's own dictionary. What functions
+held that have returned is gone by then.
 
 Each tensor becomes a mark, whose value is its address and whose name is
 
@@ -10,11 +11,12 @@ Each tensor becomes a mark, whose value is its address and whose name is
 
 and the last one, `held by|`, says that the look is over; its value is 1 if it saw all,
 0 if there was no time for it.
-KIND is list, trimmed (a list that the source also shortens), bounded (a deque with maxlen), dict, set, deque, lru_cache, attribute, variable (before these two `carried`: a step makes it of what the step before put
-there, and `tuple`: it is in one), or optimizer, for its own state; PATH what a programmer would
-write, LINE the one of its source that puts something there (_assigned.py), without its @ where none is
-found; NODES how many operations the graph of autograd behind it has, 0 = it has none, below 0 = a backward
-freed what it kept.
+KIND is list, trimmed (a list that the source also shortens), bounded (a deque with maxlen), dict,
+set, deque, lru_cache, attribute, variable (before these two `carried`: a step makes it of what the
+step before put there, and `tuple`: it is in one), or optimizer, for its own state; PATH what a
+programmer would write, LINE the one of its source that puts something there (_assigned.py), without
+its @ where none is found; NODES how many operations the graph of autograd behind it has, 0 = it has
+none, below 0 = a backward freed what it kept.
 """
 import re
 import sys

@@ -2,10 +2,10 @@
  * leaks.h - what steps leave behind: blocks born in one step and alive some steps later, by the
  * call that asked for them.
  *
- * The look is taken as the last complete step ends, so what a program frees while it shuts down
- * counts as left. Steps that are too young to have left anything `keep` steps later do not count,
- * and neither do the first `warm_up` ones, in which gradients, optimizer states and caches are made
- * once.
+ * The look is taken as the last complete step ends (category_steps), so what a program frees while
+ * it shuts down counts as left. Steps that are too young to have left anything `keep` steps later
+ * do not count, and neither do the first `warm_up` ones, in which gradients, optimizer states and
+ * caches are made once.
  *
  * What is made between two steps, in an evaluation, counts as left by the step before it. What the
  * last evaluation alone left does not: the next may replace it. Where one came behind the look, and
