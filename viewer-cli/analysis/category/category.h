@@ -11,6 +11,7 @@
 #define TIDEMARK_ANALYSIS_CATEGORY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "db.h"
@@ -79,6 +80,10 @@ int64_t category_test_behind(const struct category_rules *rules);
  * False: none has ended. */
 bool category_steps(const struct category_rules *rules, int64_t *first_step, int64_t *last_step,
                     int64_t *end_seq);
+/* Those that have phases, in no order: index < category_step_count. */
+size_t category_step_count(const struct category_rules *rules);
+void category_step_begin(const struct category_rules *rules, size_t index, int64_t *step,
+                         int64_t *begin_seq);
 bool category_is_valid(const struct category_rules *rules);
 
 /* 0 or an error. */

@@ -8,14 +8,16 @@
 /* Where no parameter has a tag, nobody asks for the blocks. */
 static const char any_sql[] = "SELECT EXISTS (SELECT 1 FROM tag WHERE category = 1) AS tags";
 
-/* Those that are parameters or have no tag. */
+/* Those that are parameters or have no tag. Mostly all heaps are the process's, and then no row is
+ * asked for its own. */
 static const char blocks_sql[] =
-    "SELECT a.seq, a.size, a.tag IS NOT NULL AS known"
-    "  FROM allocation a CROSS JOIN heap h ON h.id = a.heap AND h.process = ?1"
+    "SELECT a.seq, a.size, a.tag IS NOT NULL AS known FROM allocation a"
     " WHERE a.seq < ?2"
     "   AND a.seq >= coalesce((SELECT p.first_seq FROM process p WHERE p.id = ?1), 0)"
     "   AND (a.free_seq < 0 OR a.free_seq > ?3)"
-    "   AND (a.tag IS NULL OR a.tag IN (SELECT id FROM tag WHERE category = 1))";
+    "   AND (a.tag IS NULL OR (SELECT t.category FROM tag t WHERE t.id = a.tag) = 1)"
+    "   AND (NOT EXISTS (SELECT 1 FROM heap WHERE process <> ?1)"
+    "        OR a.heap IN (SELECT id FROM heap WHERE process = ?1))";
 
 /* Of one size. */
 struct likes {

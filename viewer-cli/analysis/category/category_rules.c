@@ -4,6 +4,7 @@
  */
 #include "category_rules.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "error.h"
@@ -60,6 +61,19 @@ const struct category_bounds *category_step(const struct category_rules *rules, 
 {
     uint64_t place = map_get(&rules->step_index, (uint64_t)step);
     return place == MAP_NONE ? NULL : &rules->steps[place];
+}
+
+size_t category_step_count(const struct category_rules *rules)
+{
+    return rules->step_count;
+}
+
+void category_step_begin(const struct category_rules *rules, size_t index, int64_t *step,
+                         int64_t *begin_seq)
+{
+    assert(index < rules->step_count);
+    *step = rules->steps[index].step;
+    *begin_seq = rules->steps[index].begin_seq;
 }
 
 static const struct category_bounds *last_whole(const struct category_rules *rules, int64_t before)

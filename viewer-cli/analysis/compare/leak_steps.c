@@ -1,22 +1,16 @@
 #include "leak_steps.h"
 
+#include <stdlib.h>
+
+#include "category.h"
 #include "error.h"
 #include "mem.h"
 #include "query.h"
 #include "search.h"
 
-static const char begins_sql[] =
-    "SELECT step, min(begin_seq) AS begin_seq FROM phase"
-    " WHERE process = ?1 AND step IS NOT NULL AND domain IS NULL GROUP BY step ORDER BY 2";
-
-#define EVALUATIONS                                                                                \
-    " FROM phase WHERE process = ?1 AND step IS NULL AND domain IS NULL"                           \
-    "   AND kind IN ('eval', 'forward_no_grad')"
-
-static const char evaluations_sql[] = "SELECT begin_seq AS seq" EVALUATIONS " AND end_seq <= ?2";
-
-static const char later_sql[] =
-    "SELECT min(begin_seq) AS begin_seq, max(end_seq) AS end_seq" EVALUATIONS " AND begin_seq > ?2";
+static const char evaluations_sql[] = "SELECT begin_seq, end_seq FROM phase"
+                                      " WHERE process = ?1 AND step IS NULL AND domain IS NULL"
+                                      "   AND kind IN ('eval', 'forward_no_grad')";
 
 static const char sites_sql[] =
     "SELECT a.site, a.address, a.size, CASE WHEN a.free_seq >= 0 THEN a.free_seq END AS free_seq"
@@ -53,33 +47,66 @@ bool leak_steps_outlived(const struct leak_steps *steps, const struct living_blo
            leak_steps_later(steps, block->site, &count);
 }
 
-static int take(struct leak_steps *steps, const struct leak_step *row)
+static int by_begin(const void *one, const void *other)
 {
-    if (!MEM_GROW(steps->steps, steps->cap, steps->count + 1))
+    const struct leak_step *a = one, *b = other;
+    return a->begin_seq < b->begin_seq ? -1 : a->begin_seq > b->begin_seq;
+}
+
+static int take_begins(const struct category_rules *rules, struct leak_steps *out)
+{
+    size_t count = category_step_count(rules);
+    if (count && !MEM_GROW(out->steps, out->cap, count))
         return ERR_NOMEM;
-    steps->steps[steps->count++] = *row;
+    for (; out->count < count; out->count++) {
+        struct leak_step *step = &out->steps[out->count];
+        *step = (struct leak_step){0};
+        category_step_begin(rules, out->count, &step->step, &step->begin_seq);
+    }
+    if (count)
+        qsort(out->steps, count, sizeof *out->steps, by_begin);
     return 0;
 }
 
 static int read_begins(struct db *db, int64_t process, struct leak_steps *out)
 {
-    struct leak_step row = {0};
-    struct query query =
-        query_ask(db, begins_sql, Q_IN(process), Q_OUT(Q_INT(row.step), Q_INT(row.begin_seq)));
-    while (query_next(&query))
-        query_fail(&query, take(out, &row));
-    return query_end(&query);
+    struct category_rules *rules;
+    int err = category_load(db, process, &rules);
+    if (err < 0)
+        return err;
+    err = take_begins(rules, out);
+    category_free(rules);
+    return err;
 }
 
-static int read_evaluated(struct db *db, int64_t process, int64_t look, struct leak_steps *out)
+/* From the first evaluation behind the look to the end of the last. */
+struct behind {
+    int64_t begin_seq, end_seq; /* QUERY_NONE: there is none; none has ended */
+};
+
+static void take_evaluation(struct leak_steps *steps, int64_t look, int64_t begin_seq,
+                            int64_t end_seq, struct behind *behind)
 {
-    int64_t seq = 0;
-    struct query query = query_ask(db, evaluations_sql, Q_IN(process, look), Q_OUT(Q_INT(seq)));
-    while (query_next(&query)) {
-        struct leak_step *step = find(out, seq);
-        if (step)
-            step->evaluated = true;
-    }
+    struct leak_step *step =
+        end_seq != QUERY_NONE && end_seq <= look ? find(steps, begin_seq) : NULL;
+    if (step)
+        step->evaluated = true;
+    if (begin_seq <= look)
+        return;
+    if (behind->begin_seq == QUERY_NONE || begin_seq < behind->begin_seq)
+        behind->begin_seq = begin_seq;
+    if (end_seq != QUERY_NONE && (behind->end_seq == QUERY_NONE || end_seq > behind->end_seq))
+        behind->end_seq = end_seq;
+}
+
+static int read_evaluations(struct db *db, int64_t process, int64_t look, struct leak_steps *out,
+                            struct behind *behind)
+{
+    int64_t begin_seq, end_seq;
+    struct query query =
+        query_ask(db, evaluations_sql, Q_IN(process), Q_OUT(Q_INT(begin_seq), Q_OPT(end_seq)));
+    while (query_next(&query))
+        take_evaluation(out, look, begin_seq, end_seq, behind);
     return query_end(&query);
 }
 
@@ -94,16 +121,13 @@ static int take_later(struct leak_steps *steps, const struct leak_later *row)
     return 0;
 }
 
-static int read_later(struct db *db, int64_t process, int64_t look, struct leak_steps *out)
+static int read_later(struct db *db, int64_t process, const struct behind *behind,
+                      struct leak_steps *out)
 {
-    int64_t begin_seq = QUERY_NONE, end_seq = QUERY_NONE, site, address, size, free_seq;
-    int err =
-        query_read(db, later_sql, Q_IN(process, look), Q_OUT(Q_OPT(begin_seq), Q_OPT(end_seq)));
-    if (err < 0 || begin_seq == QUERY_NONE || end_seq == QUERY_NONE)
-        return err;
-    out->later_end = end_seq;
+    int64_t site, address, size, free_seq;
+    out->later_end = behind->end_seq;
     struct query query =
-        query_ask(db, sites_sql, Q_IN(process, begin_seq, end_seq),
+        query_ask(db, sites_sql, Q_IN(process, behind->begin_seq, behind->end_seq),
                   Q_OUT(Q_OPT(site), Q_INT(address), Q_INT(size), Q_OPT(free_seq)));
     while (query_next(&query)) {
         const struct leak_later row = {site, address, size, free_seq};
@@ -114,10 +138,13 @@ static int read_later(struct db *db, int64_t process, int64_t look, struct leak_
 
 int leak_steps_read(struct db *db, int64_t process, int64_t look, struct leak_steps *out)
 {
+    struct behind behind = {QUERY_NONE, QUERY_NONE};
     int err = read_begins(db, process, out);
     if (err >= 0)
-        err = read_evaluated(db, process, look, out);
-    return err < 0 ? err : read_later(db, process, look, out);
+        err = read_evaluations(db, process, look, out, &behind);
+    if (err < 0 || behind.begin_seq == QUERY_NONE || behind.end_seq == QUERY_NONE)
+        return err;
+    return read_later(db, process, &behind, out);
 }
 
 void leak_steps_clear(struct leak_steps *steps)
