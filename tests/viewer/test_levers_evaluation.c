@@ -167,6 +167,31 @@ TEST(what_the_program_holds_stays)
     CHECK(estimated);
 }
 
+/* As cuDNN's: it is there while nothing is made, so it is no part of what a call could keep. */
+TEST(what_an_operation_works_in_is_not_made)
+{
+    struct script script = {0};
+    train_small(&script);
+    call_model(&script, "eval", SCRIPT_OUTSIDE, CALL);
+    script_block(&script, CALL + 92, CALL + 94, MIB(5000), OTHER);
+    script_block(&script, CALL + 95, CALL + 96, MIB(1), OTHER);
+    CHECK_INT(no_grad(&script, "", NULL), 810 - 110);
+}
+
+/* A recurrent network's own output goes behind what it was made of, and is in no variable. */
+TEST(what_one_operation_kept_goes_in_any_order)
+{
+    static const char modules[] = "INSERT INTO module VALUES(1,'rnn','LSTM'),(2,'head','Linear');"
+                                  "UPDATE allocation SET module = 1 + (seq % 10 = 0)"
+                                  " WHERE seq > 5000";
+    struct script script = {0};
+    train_small(&script);
+    call_model(&script, "eval", SCRIPT_OUTSIDE, CALL);
+    for (int i = 0; i < LAYERS; i++) /* the first two of four go behind the others */
+        script.blocks[script.block_count - 1 - LAYERS + i].end = CALL + 150 - 4 * (i / 4) + i % 4;
+    CHECK_INT(no_grad(&script, modules, NULL), 50 + 810 - (50 + 300));
+}
+
 /* The graph has the batch, too; the next one takes its place. */
 TEST(the_batch_goes_with_its_graph)
 {
@@ -198,4 +223,6 @@ TEST_MAIN(TEST_CASE(an_evaluation_keeps_nothing_under_no_grad),
           TEST_CASE(under_no_grad_only_the_output_is_left),
           TEST_CASE(the_last_call_is_as_those_before_it),
           TEST_CASE(outputs_of_few_modules_are_no_graph), TEST_CASE(what_the_program_holds_stays),
+          TEST_CASE(what_an_operation_works_in_is_not_made),
+          TEST_CASE(what_one_operation_kept_goes_in_any_order),
           TEST_CASE(the_batch_goes_with_its_graph), TEST_CASE(a_forward_that_no_backward_follows))

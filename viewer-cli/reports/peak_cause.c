@@ -10,6 +10,8 @@
 
 /* What keeps a block of a kind, as a page says it behind the kind's name; NULL: a function of its
  * own says it. */
+static const char for_nothing[] = "kept for a backward that does not come";
+
 static const char *const kept_by[PURPOSES] = {
     [PURPOSE_PARAMETER] = "the model",
     [PURPOSE_COPY] = "EMA or frozen",
@@ -80,13 +82,16 @@ const char *peak_other_name(const struct peak_part *part)
     return NULL;
 }
 
-/* Most of what is of no kind is what forwards of an evaluation keep. */
-static bool is_kept_for_nothing(const struct peak_part *part)
+/* Most of that kind is what forwards keep of which no backward comes: of what is of no kind, as of
+ * an evaluation, or, beyond all of that, of another. */
+static bool is_kept_for_nothing(const struct peak_part *part, enum purpose kind)
 {
-    const int64_t other = peak_category(part->peak, PURPOSE_OTHER).bytes;
+    const int64_t bytes = peak_category(part->peak, kind).bytes;
+    const int64_t other =
+        kind == PURPOSE_OTHER ? 0 : peak_category(part->peak, PURPOSE_OTHER).bytes;
     for (size_t i = 0; i < part->levers.count; i++)
         if (part->levers.levers[i].kind == LEVER_NO_GRAD)
-            return part->levers.levers[i].alive > other / 2;
+            return part->levers.levers[i].alive - other > bytes / 2;
     return false;
 }
 
@@ -94,7 +99,7 @@ static bool is_kept_for_nothing(const struct peak_part *part)
 static bool has_place(const struct cause *cause, enum purpose kind)
 {
     if (kind == PURPOSE_OTHER)
-        return !cause->part->levers.infers && !is_kept_for_nothing(cause->part) &&
+        return !cause->part->levers.infers && !is_kept_for_nothing(cause->part, kind) &&
                find_place(cause->holders);
     return kind == PURPOSE_WORKSPACE && cause->holders->temporary.name;
 }
@@ -110,8 +115,8 @@ static void put_other(const struct cause *cause, bool places, struct buf *out)
         buf_print(out, " (%s of it KV cache)", human_bytes(bytes, part->levers.cached));
     } else if (part->levers.infers) {
         buf_text(out, " (outputs and caches)");
-    } else if (is_kept_for_nothing(part)) {
-        buf_text(out, " (kept for a backward that does not come)");
+    } else if (is_kept_for_nothing(part, PURPOSE_OTHER)) {
+        buf_print(out, " (%s)", for_nothing);
     } else if (places && has_place(cause, PURPOSE_OTHER)) {
         buf_text(out, name ? " (" : " (from ");
         peak_put_holder_name(out, find_place(cause->holders));
@@ -148,6 +153,8 @@ static void put_why(const struct cause *cause, enum purpose kind, bool places, s
         put_temporary(cause, places, out);
     else if (kind == PURPOSE_COMMUNICATION)
         buf_print(out, " (%s)", sent_by(cause->part->peak));
+    else if (kind == PURPOSE_HELD && is_kept_for_nothing(cause->part, kind))
+        buf_print(out, " (%s)", for_nothing);
     else if (kept_by[kind])
         buf_print(out, " (%s)", kept_by[kind]);
 }

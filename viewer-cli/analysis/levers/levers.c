@@ -156,6 +156,7 @@ static int find_all(struct levers_work *work)
         levers_no_cache,
         levers_retain_graph,
         levers_evaluation,
+        levers_idle,
         levers_held,
         levers_gradients_to_none,
         levers_bucket_view,

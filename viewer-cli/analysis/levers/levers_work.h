@@ -110,6 +110,7 @@ int levers_batch_norm(struct levers_work *work);
 int levers_retain_graph(struct levers_work *work);
 /* Of a program that trains: where the peak is in no step, of the whole run, which `seen` has then. */
 int levers_evaluation(struct levers_work *work);
+int levers_idle(struct levers_work *work);
 int levers_fused_operation(struct levers_work *work);
 int levers_fused_attention(struct levers_work *work);
 int levers_convolution(struct levers_work *work);
