@@ -246,6 +246,38 @@ TEST(a_model_is_computed_again_as_its_own_node_runs)
     CHECK_INT(lever_of(&script, known, LEVER_CHECKPOINT, "Model").bytes, MIB(210 - 184));
 }
 
+/* 100 MiB for backward, and an answer of 30 that a ReLU in place and what is behind the model have
+ * saved. In forward 120 are beside them for a moment. */
+static void train_in_place(struct script *script)
+{
+    for (int step = 0; step < 2; step++) {
+        int64_t forward = at(step, FORWARD), backward = at(step, BACKWARD);
+        begin(script, step);
+        script_block(script, forward + 1, backward + 60, MIB(100), ENCODE);
+        script_block(script, forward + 2, backward + 10, MIB(30), ENCODE);
+        script_block(script, forward + 50, forward + 60, MIB(120), OTHER);
+        script_block(script, backward + 1, backward + 9, MIB(30), OTHER);
+        script_block(script, backward + 8, backward + 20, MIB(30), BACKWARD_41);
+        script_block(script, backward + 12, backward + 50, MIB(4), BACKWARD_40);
+    }
+}
+
+/* The ReLU made nothing in forward. As its node runs all comes again, beside two gradients. */
+TEST(a_module_without_a_block_of_its_own)
+{
+    static const char modules[] =
+        "INSERT INTO string VALUES(51,'Model.forward'),(52,'m.py');"
+        "INSERT INTO frame VALUES(51,51,52,5);INSERT INTO site VALUES(2,1,51);"
+        "INSERT INTO module VALUES(1,'','Model'),(2,'relu','ReLU');"
+        "UPDATE allocation SET module = 1 WHERE site IN (2, 4);";
+    char known[700];
+    struct script script = {0};
+    train_in_place(&script);
+    CHECK_INT(lever_of(&script, modules, LEVER_CHECKPOINT, "Model").bytes, MIB(300 - 200));
+    snprintf(known, sizeof known, "%sUPDATE allocation SET module = 2 WHERE site = 5", modules);
+    CHECK_INT(lever_of(&script, known, LEVER_CHECKPOINT, "Model").bytes, MIB(300 - 240));
+}
+
 /* A model that makes a small transform: 100 MiB, then of those two small blocks by calls of its
  * own, then what others take. */
 static void train_transform(struct script *script)
@@ -319,6 +351,7 @@ TEST_MAIN(TEST_CASE(layers_that_are_not_computed_again_can_be),
           TEST_CASE(a_list_of_parts_is_gone_through_in_one_call),
           TEST_CASE(a_switch_is_for_layers_inside_of_others_too),
           TEST_CASE(two_classes_together_or_one_of_them),
+          TEST_CASE(a_module_without_a_block_of_its_own),
           TEST_CASE(what_a_call_leaves_may_be_small),
           TEST_CASE(copies_of_weights_are_there_until_autocast_is_left),
           TEST_CASE(a_model_is_computed_again_as_its_own_node_runs))

@@ -288,6 +288,15 @@ static int put_block(struct reading *reading, size_t unit, size_t block,
     return 0;
 }
 
+/* A module may make nothing in forward, as a ReLU in place, and its node something in backward. */
+static void place_gradients(struct reading *reading, size_t unit)
+{
+    const struct levers_step *step = reading->step;
+    for (size_t i = step->older; i < step->count; i++)
+        if (levers_phase_around(&step->phases, LEVERS_BACKWARD, step->blocks[i].seq))
+            instance_of(reading, &reading->units->units[unit], &step->blocks[i]);
+}
+
 static int find_calls(struct reading *reading, size_t unit)
 {
     const struct levers_step *step = reading->step;
@@ -307,6 +316,7 @@ static int find_calls(struct reading *reading, size_t unit)
         err = close_row(reading, &reading->units->units[unit], &row);
     if (err >= 0)
         err = levers_unit_name(&reading->places, &reading->units->units[unit]);
+    place_gradients(reading, unit);
     reading->units->units[unit].inside = reading->instances;
     reading->instances = (struct map){0};
     mem_free(row.blocks);
