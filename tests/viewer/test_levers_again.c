@@ -328,22 +328,42 @@ static void train_with_copies(struct script *script)
     }
 }
 
+#define ALL_FLOAT                                                                                  \
+    "INSERT INTO string VALUES(51,'Model.forward'),(52,'m.py');"                                   \
+    "INSERT INTO frame VALUES(51,51,52,5);INSERT INTO site VALUES(2,1,51);"                        \
+    "INSERT INTO module VALUES(1,'','Model');"                                                     \
+    "UPDATE allocation SET module = 1 WHERE site IN (2, 4);"                                       \
+    "INSERT INTO setting VALUES(1,NULL,'parameter_dtype','float32');"                              \
+    "INSERT INTO setting VALUES(1,NULL,'graph_dtype','float32');"
+#define AUTOCAST ALL_FLOAT "INSERT INTO setting VALUES(1,NULL,'graph_dtype','bfloat16')"
+
 TEST(copies_of_weights_are_there_until_autocast_is_left)
 {
-    static const char modules[] =
-        "INSERT INTO string VALUES(51,'Model.forward'),(52,'m.py');"
-        "INSERT INTO frame VALUES(51,51,52,5);INSERT INTO site VALUES(2,1,51);"
-        "INSERT INTO module VALUES(1,'','Model');"
-        "UPDATE allocation SET module = 1 WHERE site IN (2, 4);"
-        "INSERT INTO setting VALUES(1,NULL,'parameter_dtype','float32');"
-        "INSERT INTO setting VALUES(1,NULL,'graph_dtype','float32');";
-    char autocast[1000];
     struct script script = {0};
     train_with_copies(&script); /* 362 in the loss, 120 of them for backward */
-    CHECK_INT(lever_of(&script, modules, LEVER_CHECKPOINT, "Model").bytes, MIB(120));
-    snprintf(autocast, sizeof autocast,
-             "%sINSERT INTO setting VALUES(1,NULL,'graph_dtype','bfloat16')", modules);
-    CHECK_INT(lever_of(&script, autocast, LEVER_CHECKPOINT, "Model").bytes, MIB(110));
+    CHECK_INT(lever_of(&script, ALL_FLOAT, LEVER_CHECKPOINT, "Model").bytes, MIB(120));
+    CHECK_INT(lever_of(&script, AUTOCAST, LEVER_CHECKPOINT, "Model").bytes, MIB(110));
+}
+
+/* Without a checkpoint it goes as soon as there is a copy of it, which is saved. Of the tensors of
+ * one line the one that goes first counts as what the call leaves: 2 MiB. */
+TEST(what_a_call_is_given_may_be_in_float32)
+{
+    struct script script = {0};
+    train_with_copies(&script);
+    for (int step = 0; step < 2; step++)
+        script_block(&script, at(step, FORWARD), at(step, FORWARD) + 4, MIB(4), OTHER);
+    CHECK_INT(lever_of(&script, ALL_FLOAT, LEVER_CHECKPOINT, "Model").bytes, MIB(120));
+    CHECK_INT(lever_of(&script, AUTOCAST, LEVER_CHECKPOINT, "Model").bytes, MIB(110 - 4));
+}
+
+/* The batch is half as large, and the weights are not. */
+TEST(copies_of_weights_are_not_halved)
+{
+    struct script script = {0};
+    train_with_copies(&script);
+    const int64_t all = lever_of(&script, ALL_FLOAT, LEVER_HALF_BATCH, "").bytes;
+    CHECK_INT(all - lever_of(&script, AUTOCAST, LEVER_HALF_BATCH, "").bytes, MIB((10 + 2) / 2));
 }
 
 TEST_MAIN(TEST_CASE(layers_that_are_not_computed_again_can_be),
@@ -354,4 +374,6 @@ TEST_MAIN(TEST_CASE(layers_that_are_not_computed_again_can_be),
           TEST_CASE(a_module_without_a_block_of_its_own),
           TEST_CASE(what_a_call_leaves_may_be_small),
           TEST_CASE(copies_of_weights_are_there_until_autocast_is_left),
+          TEST_CASE(what_a_call_is_given_may_be_in_float32),
+          TEST_CASE(copies_of_weights_are_not_halved),
           TEST_CASE(a_model_is_computed_again_as_its_own_node_runs))

@@ -319,29 +319,6 @@ TEST(a_row_gradient_of_a_parameters_size_is_halved)
     CHECK_INT(worth(&script, LEVER_HALF_BATCH, NULL), 20);
 }
 
-/* Autocast copies a weight for each forward, whatever the batch; it is as large as one. */
-TEST(a_copy_of_a_weight_is_not_halved)
-{
-    static const char modules[] = "INSERT INTO module VALUES(1,'fc','Linear');"
-                                  "UPDATE tag SET name = 'fc.weight' WHERE id = 1;"
-                                  "UPDATE allocation SET module = 1 WHERE seq % 1000 = 101";
-    for (int copy = 0; copy < 2; copy++) {
-        struct script script = {0};
-        char text[400];
-        script_phase(&script, "user", SCRIPT_OUTSIDE, 1, 99);
-        script_tagged(&script, 10, SCRIPT_LIVES, MIB(40), BUILD, TAG_PARAMETER);
-        for (int step = 0; step < 2; step++) {
-            script_phase(&script, "forward", step, at(step, FORWARD), at(step, BACKWARD) - 1);
-            script_phase(&script, "backward", step, at(step, BACKWARD), at(step, END));
-            script_block(&script, at(step, FORWARD) + 1, at(step, BACKWARD) + 5, MIB(20), ENCODE);
-            script_block(&script, at(step, FORWARD) + 2, at(step, BACKWARD) + 6, MIB(100), ENCODE);
-        }
-        struct lever lever =
-            lever_with(&script, copy ? modules : "", LEVER_HALF_BATCH, text, sizeof text);
-        CHECK_INT(lever.bytes, MIB(copy ? 50 : 60));
-    }
-}
-
 /* Eight tensors of a class's forward, those of `saved` for backward, which makes `gradients`;
  * numbers of Python's are on the host. */
 static struct lever fused_in(const char *class, const char *saved, bool numbers, int gradients,
@@ -572,7 +549,6 @@ TEST_MAIN(TEST_CASE(of_ranks_the_highest_counts), TEST_CASE(other_numbers_stand_
           TEST_CASE(what_the_compiler_made_is_no_module),
           TEST_CASE(an_output_is_named_by_its_module), TEST_CASE(batch_norm_makes_other_numbers),
           TEST_CASE(a_row_gradient_of_a_parameters_size_is_halved),
-          TEST_CASE(a_copy_of_a_weight_is_not_halved),
           TEST_CASE(a_gelu_in_pieces_saves_more_than_its_input),
           TEST_CASE(parameters_without_a_gradient_are_frozen),
           TEST_CASE(together_leaves_out_what_saves_nothing_more))

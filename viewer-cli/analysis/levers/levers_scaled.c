@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "error.h"
-#include "levers_weights.h"
 #include "levers_work.h"
 #include "mem.h"
 
@@ -52,8 +51,6 @@ struct sizes {
     const struct levers_work *work;
     struct map made;      /* by forwards and losses: bytes asked for */
     struct map gradients; /* that stay when their backward is over: key_of, to how many */
-    struct levers_weights weights;
-    struct map casts; /* places of weights in 16 bits, which autocast makes for each forward */
 };
 
 static uint64_t key_of(const struct levers_phase *backward, int64_t asked)
@@ -67,29 +64,7 @@ static bool count_one(struct map *map, uint64_t key)
     return map_put(map, key, before == MAP_NONE ? 1 : before + 1, NULL);
 }
 
-/* The first block of half a weight's bytes that its module makes in a forward. */
-static int read_casts(struct sizes *sizes)
-{
-    const struct levers_step *step = &sizes->work->seen.step;
-    struct map seen = {0};
-    int err = 0;
-    for (size_t i = step->older; i < step->count && err == 0; i++) {
-        const struct levers_block *block = &step->blocks[i];
-        const struct levers_phase *forward =
-            levers_phase_around(&step->phases, LEVERS_FORWARD, block->seq);
-        if (!forward || block->module == GROUP_NONE ||
-            map_get(&sizes->weights.modules, (uint64_t)block->module) != 2 * (uint64_t)block->asked)
-            continue;
-        const uint64_t key = (uint64_t)forward->begin << 24 ^ (uint64_t)block->module;
-        if (map_get(&seen, key) == MAP_NONE &&
-            (!map_put(&seen, key, 1, NULL) || !map_put(&sizes->casts, i, 1, NULL)))
-            err = ERR_NOMEM;
-    }
-    map_clear(&seen);
-    return err;
-}
-
-static int read_sizes(struct levers_work *work, struct sizes *out)
+static int read_sizes(const struct levers_work *work, struct sizes *out)
 {
     const struct levers_step *step = &work->seen.step;
     *out = (struct sizes){.work = work};
@@ -107,16 +82,13 @@ static int read_sizes(struct levers_work *work, struct sizes *out)
         if (!done)
             return ERR_NOMEM;
     }
-    int err = levers_weights_read(&work->seen, &out->weights);
-    return err < 0 ? err : read_casts(out);
+    return 0;
 }
 
 static void clear_sizes(struct sizes *sizes)
 {
     map_clear(&sizes->made);
     map_clear(&sizes->gradients);
-    map_clear(&sizes->casts);
-    levers_weights_clear(&sizes->weights);
 }
 
 /* As many gradients of that size stay as there are parameters, and forward made blocks of that
@@ -167,7 +139,7 @@ static bool has_rows(const struct sizes *sizes, const struct levers_block *block
         block->purpose == PURPOSE_GATHERED || block->purpose == PURPOSE_COMMUNICATION)
         return false;
     if (levers_outlives(work, block) ||
-        map_get(&sizes->casts, (uint64_t)(block - work->seen.step.blocks)) != MAP_NONE)
+        levers_is_cast(&work->casts, (size_t)(block - work->seen.step.blocks)))
         return false;
     if (levers_computes(phases, block->seq) || is_batch(&work->seen.step, block))
         return true;

@@ -224,9 +224,10 @@ static size_t output_of(const struct levers_step *step, const struct levers_call
 }
 
 /* The input of a call is kept until backward is through with it. Mostly it is saved anyway; where
- * it is not, it is the last one before the call that is as large as what the call leaves. */
+ * it is not, it is the last one before the call that is as large as what the call leaves; or twice
+ * as large under autocast, as what a norm made in float32. */
 static bool keep_input(const struct levers_step *step, const struct again *again,
-                       struct levers_edit *edit)
+                       const struct levers_casts *casts, struct levers_edit *edit)
 {
     size_t from = levers_first_from(step, again->call->forward->begin);
     size_t first = again->call->first;
@@ -234,8 +235,9 @@ static bool keep_input(const struct levers_step *step, const struct again *again
         return true;
     for (size_t i = first; i-- > from;) {
         const struct levers_block *block = &step->blocks[i];
+        const int64_t left = step->blocks[again->output].asked;
         if (block->end > step->blocks[first].seq &&
-            block->asked == step->blocks[again->output].asked)
+            (block->asked == left || (casts->blocks.count && block->asked == 2 * left)))
             return block->end >= again->first_end || levers_lengthen(edit, i, again->last_end);
     }
     return true;
@@ -365,7 +367,7 @@ static int cut_calls(const struct levers_step *step, struct again *again, size_t
         err = cut_call(step, &again[i], &ends, how, edit);
     }
     for (size_t i = 0; i < count && err == 0; i++)
-        if (!keep_input(step, &again[i], edit))
+        if (!keep_input(step, &again[i], how->casts, edit))
             err = ERR_NOMEM;
     mem_free(ends.ends);
     return err;
