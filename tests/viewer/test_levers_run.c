@@ -209,6 +209,36 @@ TEST(gradients_go_before_forward)
     CHECK_INT(lever_of(&script, "", LEVER_ZERO_GRAD_EARLIER).bytes, MIB(40));
 }
 
+/* A critic's step, then a generator's, each with its own optimizer; the generator's gradients live
+ * through the critic's forward. */
+TEST(whose_zero_grad_of_two_optimizers)
+{
+    static const char modules[] = "INSERT INTO module VALUES(1,'','Critic'),(2,'G#2.net','Linear');"
+                                  "UPDATE allocation SET module = 1 WHERE seq % 1000 = 80;"
+                                  "UPDATE allocation SET module = 2 WHERE seq % 1000 = 240";
+    struct script script = {0};
+    for (int step = 0; step < 3; step++) {
+        script_phase(&script, "zero_grad", step, at(step, 0), at(step, 8));
+        script_phase(&script, "forward", step, at(step, 9), at(step, 49));
+        script_phase(&script, "backward", step, at(step, 50), at(step, 99));
+        script_phase(&script, "optimizer", step, at(step, 100), at(step, 149));
+        script_phase(&script, "zero_grad", step, at(step, 150), at(step, 159));
+        script_phase(&script, "forward", step, at(step, 160), at(step, 199));
+        script_phase(&script, "backward", step, at(step, 200), at(step, 249));
+        script_phase(&script, "optimizer", step, at(step, 250), at(step, 299));
+        script_block(&script, at(step, 10), at(step, 70), MIB(100), ENCODE);
+        script_block(&script, at(step, 20), at(step, 30), MIB(50), OTHER);
+        script_block(&script, at(step, 80), step < 2 ? at(step + 1, 5) : SCRIPT_LIVES, MIB(20),
+                     BACKWARD_40);
+        script_block(&script, at(step, 240), step < 2 ? at(step + 1, 155) : SCRIPT_LIVES, MIB(40),
+                     BACKWARD_41);
+    }
+    CHECK_INT(lever_of(&script, modules, LEVER_ZERO_GRAD_EARLIER).bytes, MIB(40));
+    CHECK(strstr(last_text, "zero the gradients of G#2 right after its optimizer") != NULL);
+    CHECK_INT(lever_of(&script, "", LEVER_ZERO_GRAD_EARLIER).bytes, MIB(40));
+    CHECK(strstr(last_text, "call optimizer.zero_grad() right after") != NULL);
+}
+
 /* ---- optimizers ---- */
 
 static const char fused_sql[] =
@@ -626,6 +656,8 @@ TEST(together_takes_the_checkpoint_that_fits_in)
 }
 
 TEST_MAIN(
+    TEST_CASE(whose_zero_grad_of_two_optimizers),
+
     TEST_CASE(together_takes_the_checkpoint_that_fits_in),
     TEST_CASE(a_step_that_was_cut_short_bounds_nothing),
     TEST_CASE(what_an_armed_recording_begins_with_bounds_nothing),

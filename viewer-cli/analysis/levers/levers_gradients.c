@@ -3,9 +3,11 @@
  */
 #include <stdio.h>
 
+#include "buf.h"
 #include "error.h"
 #include "human.h"
 #include "levers_births.h"
+#include "levers_models.h"
 #include "levers_work.h"
 #include "mem.h"
 #include "query.h"
@@ -220,6 +222,55 @@ static int find_zeroed(const struct levers_step *step, struct map *out)
     return 0;
 }
 
+static size_t optimizers_of(const struct levers_step *step, int64_t number)
+{
+    const struct levers_phase_row *row = &step->phases.of[LEVERS_OPTIMIZER];
+    size_t count = 0;
+    for (size_t i = 0; i < row->count; i++)
+        count += step->phases.phases[row->at[i]].step == number;
+    return count;
+}
+
+/* The model that all gradients are of that the edit frees before the peak; no path: of several, or
+ * not known. */
+static struct levers_part model_of(const struct levers_step *step, const struct levers_edit *edit,
+                                   const struct module_index *modules)
+{
+    struct levers_part model = {0};
+    for (size_t i = 0; i < edit->count; i++) {
+        const struct levers_change *change = &edit->changes[i];
+        const struct levers_block *block = &step->blocks[change->block];
+        const struct module_entry *entry = module_index_at(modules, block->module);
+        if (!levers_at_peak(step, block) || step->peak < change->from || step->peak >= change->to)
+            continue;
+        struct levers_part own = levers_model_of(entry ? entry->path : "");
+        if (!entry || (model.path && !levers_same_part(model, own)))
+            return (struct levers_part){0};
+        model = own;
+    }
+    return model;
+}
+
+/* Of two optimizers in one step, as a GAN's: whose gradients. */
+static int put_whose(struct levers_work *work, const struct levers_edit *edit, struct buf *out)
+{
+    struct module_index modules = {0};
+    int err = optimizers_of(&work->seen.step, work->seen.peak->step) > 1
+                  ? module_index_read(work->seen.db, &modules)
+                  : 0;
+    struct levers_part model = {0};
+    if (err >= 0)
+        model = model_of(&work->seen.step, edit, &modules);
+    if (err >= 0 && model.path) {
+        buf_text(out, "zero the gradients of ");
+        err = levers_put_part(&modules, model, out);
+        buf_text(out, " right after its optimizer.step(), before the next forward");
+        err = out->broken ? ERR_NOMEM : err;
+    }
+    module_index_clear(&modules);
+    return err;
+}
+
 /* Gradients that zero_grad frees later than right behind the optimizer. */
 int levers_zero_grad_earlier(struct levers_work *work)
 {
@@ -231,6 +282,7 @@ int levers_zero_grad_earlier(struct levers_work *work)
     const struct levers_step *step = &work->seen.step;
     struct levers_edit edit = {0};
     struct map zeroed = {0};
+    struct buf whose = {0};
     if (levers_micro_batches(step, work->seen.peak->step) == 1)
         words.before = levers_in_loop(work->loop, words.kind, words.before);
     int err = find_zeroed(step, &zeroed);
@@ -240,8 +292,13 @@ int levers_zero_grad_earlier(struct levers_work *work)
             err = free_earlier(step, i, &edit, &words.estimated);
     map_clear(&zeroed);
     if (err >= 0 && edit.count)
+        err = put_whose(work, &edit, &whose);
+    if (whose.count)
+        words.before = buf_string(&whose);
+    if (err >= 0 && edit.count)
         err = levers_try(work, &edit, &words);
     levers_edit_clear(&edit);
+    buf_clear(&whose);
     return err;
 }
 

@@ -14,6 +14,7 @@
 #include "buf.h"
 #include "error.h"
 #include "group.h"
+#include "levers_models.h"
 #include "levers_no_grad.h"
 #include "map.h"
 #include "mem.h"
@@ -24,16 +25,10 @@ enum {
     CONSUMED = 8       /* less than one part of so many goes in a backward */
 };
 
-/* Of a path: 'Teacher#2.net.0' is of the model 'Teacher#2', 'net.0' of the first, ''. */
-struct prefix {
-    const char *path;
-    size_t bytes;
-};
-
 struct idle_call {
     const struct levers_phase *phase;
     struct no_grad_call at;
-    struct prefix name; /* what the paths of its modules share */
+    struct levers_part name; /* what the paths of its modules share */
     bool tried;
 };
 
@@ -45,7 +40,7 @@ struct idle {
     struct map idle;   /* modules that ran, and none of these */
     struct idle_call *calls;
     size_t count, cap;
-    struct prefix tried;
+    struct levers_part tried;
     struct map likes; /* of what the edit cuts: site and bytes */
 };
 
@@ -54,72 +49,16 @@ static uint64_t like_of(const struct levers_block *block)
     return (uint64_t)block->site << 40 ^ (uint64_t)block->asked;
 }
 
-/* ---- names ---- */
-
-static size_t bytes_of_part(const char *path)
-{
-    return strcspn(path, ".");
-}
-
-static struct prefix model_of(const char *path)
-{
-    const size_t bytes = bytes_of_part(path);
-    const bool named = memchr(path, '#', bytes) != NULL;
-    return (struct prefix){path, named ? bytes : 0};
-}
-
-static bool is_same(struct prefix one, struct prefix other)
-{
-    return one.bytes == other.bytes && memcmp(one.path, other.path, one.bytes) == 0;
-}
-
-static bool is_inside(struct prefix outer, const char *path)
-{
-    return strncmp(path, outer.path, outer.bytes) == 0 &&
-           (!outer.bytes || path[outer.bytes] == '.' || path[outer.bytes] == '\0');
-}
-
-/* Whole parts of both; the models are the same. */
-static struct prefix shared(struct prefix one, const char *path)
-{
-    while (one.bytes && !is_inside(one, path))
-        do
-            one.bytes--;
-        while (one.bytes && one.path[one.bytes] != '.');
-    return one;
-}
-
-static bool is_of_model(struct prefix prefix, const char *path)
-{
-    return is_same(model_of(prefix.path), model_of(path));
-}
-
 /* A backward goes through a part of it. */
-static bool works(const struct idle *all, struct prefix prefix)
+static bool works(const struct idle *all, struct levers_part part)
 {
     for (size_t i = 0; i < all->modules.count; i++) {
         const struct module_entry *entry = &all->modules.entries[i];
-        if (is_of_model(prefix, entry->path) && is_inside(prefix, entry->path) &&
+        if (levers_part_has(part, entry->path) &&
             map_get(&all->worked, (uint64_t)entry->id) != MAP_NONE)
             return true;
     }
     return false;
-}
-
-/* The outermost module of the first model has no path. */
-static int put_name(const struct idle *all, struct prefix prefix, struct buf *out)
-{
-    const struct module_entry *root = NULL;
-    for (size_t i = 0; i < all->modules.count && !prefix.bytes; i++)
-        if (!*all->modules.entries[i].path)
-            root = &all->modules.entries[i];
-    if (root)
-        buf_text(out, module_entry_text(root));
-    else if (prefix.bytes)
-        buf_add(out, prefix.path, prefix.bytes);
-    else
-        buf_text(out, "the model");
-    return out->broken ? ERR_NOMEM : 0;
 }
 
 /* ---- calls ---- */
@@ -151,7 +90,8 @@ static int take(struct idle *all, size_t at, const struct levers_phase *phase, c
                 bool *open)
 {
     struct idle_call *call = all->count ? &all->calls[all->count - 1] : NULL;
-    if (!*open || call->phase != phase || !is_of_model(call->name, path)) {
+    if (!*open || call->phase != phase ||
+        !levers_same_part(levers_model_of(call->name.path), levers_model_of(path))) {
         if (!MEM_GROW(all->calls, all->cap, all->count + 1))
             return ERR_NOMEM;
         call = &all->calls[all->count++];
@@ -159,7 +99,7 @@ static int take(struct idle *all, size_t at, const struct levers_phase *phase, c
             (struct idle_call){.phase = phase, .at = {.first = at}, .name = {path, strlen(path)}};
         *open = true;
     }
-    call->name = shared(call->name, path);
+    call->name = levers_part_around(call->name, path);
     call->at.after = at + 1;
     call->at.end = all->step->blocks[at].seq;
     return 0;
@@ -279,7 +219,7 @@ static int make_edit(struct no_grad *no_grad, void *self)
     map_clear(&all->likes);
     for (size_t i = 0; i < all->count && err >= 0; i++) {
         const struct idle_call *call = &all->calls[i];
-        if (!is_same(call->name, all->tried))
+        if (!levers_same_part(call->name, all->tried))
             continue;
         err = no_grad_cut(no_grad, &call->at);
         for (size_t j = call->at.first; j < call->at.after && err >= 0; j++)
@@ -290,15 +230,15 @@ static int make_edit(struct no_grad *no_grad, void *self)
     return err < 0 ? err : cut_older(all);
 }
 
-static int try_name(struct idle *all, struct prefix name)
+static int try_name(struct idle *all, struct levers_part name)
 {
     struct buf before = {0}, brief = {0};
     all->tried = name;
     buf_text(&before, "with torch.no_grad(): around ");
     buf_text(&brief, "torch.no_grad() around ");
-    int err = put_name(all, name, &before);
+    int err = levers_put_part(&all->modules, name, &before);
     if (err >= 0)
-        err = put_name(all, name, &brief);
+        err = levers_put_part(&all->modules, name, &brief);
     buf_text(&before, ": no backward goes through what it keeps for one");
     if (err >= 0 && before.broken)
         err = ERR_NOMEM;
@@ -320,7 +260,7 @@ static int try_names(struct idle *all)
         if (all->calls[i].tried)
             continue;
         for (size_t j = i; j < all->count; j++)
-            all->calls[j].tried |= is_same(all->calls[j].name, all->calls[i].name);
+            all->calls[j].tried |= levers_same_part(all->calls[j].name, all->calls[i].name);
         err = try_name(all, all->calls[i].name);
     }
     return err;

@@ -1,0 +1,49 @@
+/* levers_models.c - see levers_models.h. */
+#include "levers_models.h"
+
+#include <string.h>
+
+#include "error.h"
+
+struct levers_part levers_model_of(const char *path)
+{
+    const size_t bytes = strcspn(path, ".");
+    const bool named = memchr(path, '#', bytes) != NULL;
+    return (struct levers_part){path, named ? bytes : 0};
+}
+
+bool levers_same_part(struct levers_part one, struct levers_part other)
+{
+    return one.bytes == other.bytes && memcmp(one.path, other.path, one.bytes) == 0;
+}
+
+bool levers_part_has(struct levers_part part, const char *path)
+{
+    return levers_same_part(levers_model_of(part.path), levers_model_of(path)) &&
+           strncmp(path, part.path, part.bytes) == 0 &&
+           (!part.bytes || path[part.bytes] == '.' || path[part.bytes] == '\0');
+}
+
+struct levers_part levers_part_around(struct levers_part part, const char *path)
+{
+    while (part.bytes && !levers_part_has(part, path))
+        do
+            part.bytes--;
+        while (part.bytes && part.path[part.bytes] != '.');
+    return part;
+}
+
+int levers_put_part(const struct module_index *modules, struct levers_part part, struct buf *out)
+{
+    const struct module_entry *root = NULL;
+    for (size_t i = 0; i < modules->count && !part.bytes; i++)
+        if (!*modules->entries[i].path)
+            root = &modules->entries[i];
+    if (root)
+        buf_text(out, module_entry_text(root));
+    else if (part.bytes)
+        buf_add(out, part.path, part.bytes);
+    else
+        buf_text(out, "the model");
+    return out->broken ? ERR_NOMEM : 0;
+}
