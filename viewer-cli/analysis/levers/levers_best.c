@@ -35,11 +35,20 @@ static bool is_free(const struct lever *lever)
            !lever->changes && !costs(lever->kind);
 }
 
-/* Of those that change the training's numbers: FSDP's mixed precision is what its users do, and an
- * optimizer without state is another training. */
+/* Of those that change the training's numbers: a checkpoint changes what BatchNorm knows of the
+ * batches, FSDP's mixed precision is what its users do, and an optimizer without state is another
+ * training. */
 static int strangeness(const struct lever *lever)
 {
-    return lever->kind == LEVER_NO_STATES ? 2 : lever->kind == LEVER_MIXED_PRECISION ? 0 : 1;
+    switch (lever->kind) {
+    case LEVER_CHECKPOINT:
+    case LEVER_MIXED_PRECISION:
+        return 0;
+    case LEVER_NO_STATES:
+        return 2;
+    default:
+        return 1;
+    }
 }
 
 /* One that leaves the training's numbers as they are stands before one that does not, and a
@@ -57,10 +66,12 @@ static bool is_better(const struct lever *lever, const struct lever *best)
 
 /* A graph that the next step is made from needs retain_graph=True: once it is detached, the flag
  * keeps next to nothing, and both would read as twice the memory. Half of the checkpoints is less
- * of the same. */
+ * of the same, and so is another one, if it changes the numbers, too. */
 static bool is_done_by(const struct lever *lever, const struct lever *better)
 {
     return (lever->kind == LEVER_RETAIN_GRAPH && better->kind == LEVER_DETACH) ||
+           (lever->kind == LEVER_CHECKPOINT && better->kind == LEVER_CHECKPOINT &&
+            lever->changes) ||
            (lever->kind == LEVER_CHECKPOINT_HALF && better->kind == LEVER_CHECKPOINT &&
             !levers_is_bound(better));
 }
