@@ -38,8 +38,9 @@ static void train_with_teacher(struct script *script)
         script_phase(script, "backward", step, at(step, 100), at(step, 199));
         script_phase(script, "optimizer", step, at(step, 200), at(step, 299));
         for (int i = 0; i < LAYERS; i++)
-            script_block(script, at(step, 10 * i + 1 + i % 2),
-                         end == SCRIPT_LIVES ? SCRIPT_LIVES : end - 1 - i, MIB(100), ENCODE);
+            script_block(script, at(step, 10 * i + (i ? 2 : 1)),
+                         end == SCRIPT_LIVES ? SCRIPT_LIVES : end - 1 - i, MIB(100),
+                         i ? ENCODE : RNN);
         script_block(script, at(step, 42), end, MIB(10), DECODE);
         script_block(script, at(step, 63), at(step, 160), MIB(100), ENCODE);
         script_block(script, at(step, 74), at(step, 150), MIB(100), ENCODE);
@@ -81,20 +82,43 @@ TEST(a_teacher_keeps_nothing_under_no_grad)
     struct script script = {0};
     train_with_teacher(&script);
     CHECK_INT(idle(&script, two_models), SAVED);
-    CHECK(strstr(last_text, "around T#2.net:") != NULL);
+    CHECK(strstr(last_text, "around T.net: it keeps") != NULL);
+}
+
+/* As of two views of a batch: each call leaves an answer of 10 MiB. */
+TEST(a_call_that_begins_anew_is_another)
+{
+    struct script script = {0};
+    script_phase(&script, "user", SCRIPT_OUTSIDE, 1, 99);
+    script_block(&script, 10, SCRIPT_LIVES, MIB(50), BUILD);
+    for (int step = 0; step < STEPS; step++) {
+        script_phase(&script, "forward", step, at(step, 0), at(step, 199));
+        script_phase(&script, "backward", step, at(step, 200), at(step, 299));
+        script_phase(&script, "optimizer", step, at(step, 300), at(step, 399));
+        for (int call = 0; call < 2; call++) {
+            for (int i = 0; i < LAYERS; i++)
+                script_block(&script, at(step, 50 * call + 10 * i + (i ? 2 : 1)),
+                             at(step, 190 + 5 * call - i), MIB(100), i ? ENCODE : RNN);
+            script_block(&script, at(step, 50 * call + 42), at(step, 191 + 5 * call), MIB(10),
+                         DECODE);
+        }
+        script_block(&script, at(step, 113), at(step, 260), MIB(100), ENCODE);
+        script_block(&script, at(step, 213), at(step, 215), MIB(10), OTHER);
+    }
+    CHECK_INT(idle(&script, two_models), 50 + 820 + 100 - (50 + 10 + 300));
 }
 
 TEST(the_first_model_is_called_by_its_class)
 {
     struct script script = {0};
     train_with_teacher(&script);
-    CHECK_INT(idle(&script, MODULES("stem", "layer", "S#2.net.0")), -1); /* `head` is of it */
+    CHECK_INT(idle(&script, MODULES("head.0", "head.1", "S#2.net.0")), -1); /* `head` is at work */
     CHECK_INT(idle(&script,
                    MODULES("stem", "layer",
                            "S#2.net.0") ";"
                                         "UPDATE module SET path = 'S#2.head' WHERE id = 4"),
               SAVED);
-    CHECK(strstr(last_text, "around Net:") != NULL);
+    CHECK(strstr(last_text, "around Net: it keeps") != NULL);
 }
 
 TEST(a_part_of_the_model)
@@ -102,7 +126,7 @@ TEST(a_part_of_the_model)
     struct script script = {0};
     train_with_teacher(&script);
     CHECK_INT(idle(&script, MODULES("teacher.0", "teacher.1", "student.0")), SAVED);
-    CHECK(strstr(last_text, "around teacher:") != NULL);
+    CHECK(strstr(last_text, "around teacher: it keeps") != NULL);
 }
 
 /* A backward went through it, and the graph is there all the same: retain_graph=True. */
@@ -143,7 +167,7 @@ TEST(what_goes_in_backward_is_needed)
     train_with_teacher(&script);
     for (int step = 0; step < STEPS; step++)
         for (int i = 0; i < LAYERS; i++)
-            move(&script, at(step, 10 * i + 1 + i % 2), at(step, 170 - i));
+            move(&script, at(step, 10 * i + (i ? 2 : 1)), at(step, 170 - i));
     CHECK_INT(idle(&script, two_models), -1);
 }
 
@@ -154,7 +178,7 @@ TEST(it_may_go_before_backward)
     train_with_teacher(&script);
     for (int step = 0; step < STEPS; step++) {
         for (int i = 0; i < LAYERS; i++)
-            move(&script, at(step, 10 * i + 1 + i % 2), at(step, 90 - i));
+            move(&script, at(step, 10 * i + (i ? 2 : 1)), at(step, 90 - i));
         move(&script, at(step, 42), at(step, 95));
     }
     CHECK_INT(idle(&script, two_models), 50 + 410 + 200 - (50 + 300));
@@ -170,10 +194,51 @@ TEST(one_module_proves_nothing)
               -1);
 }
 
+/* A model of another class, whose paths begin with its own parts, too: "head" and "net" are of the
+ * student's. Call stacks tell it from a part of that: the student is called in another line. */
+TEST(a_model_without_a_name_of_its_own)
+{
+    static const char models[] =
+        MODULES("stem.0", "layer.0",
+                "net.0") ";INSERT INTO module VALUES(6,'Teacher','Teacher');"
+                         "INSERT INTO string "
+                         "VALUES(50,'<module>'),(51,'Teacher.forward'),(52,'Net.forward'),"
+                         "(53,'/code/train.py'),(54,'/v/site-packages/timm/m.py');"
+                         "INSERT INTO frame "
+                         "VALUES(50,50,53,7),(51,51,54,5),(52,51,54,6),(53,50,53,8),(54,52,54,9),"
+                         "(55,52,54,10);"
+                         "DELETE FROM site WHERE site IN (2, 3, 7);";
+    static const char apart[] = "INSERT INTO site VALUES(7,0,51),(7,1,50),(3,0,52),(3,1,50),"
+                                "(2,0,54),(2,1,53);";
+    static const char together[] = "INSERT INTO site VALUES(7,0,54),(7,1,53),(3,0,55),(3,1,53),"
+                                   "(2,0,54),(2,1,53);";
+    char sql[2000];
+    struct script script = {0};
+    train_with_teacher(&script);
+    for (int i = 0; i < script.block_count; i++) /* layers as the answer: the student's are 2's */
+        if (script.blocks[i].site == ENCODE && script.blocks[i].seq % 100 < 50)
+            script.blocks[i].site = DECODE;
+    snprintf(sql, sizeof sql, "%s%s", models, apart);
+    CHECK_INT(idle(&script, sql), SAVED);
+    CHECK(strstr(last_text, "around Teacher, called in train.py:7: it keeps") != NULL);
+    snprintf(sql, sizeof sql, "%s%s", models, together);
+    CHECK_INT(idle(&script, sql), -1);
+}
+
+/* Nobody knows whether it is one. */
+TEST(a_part_without_a_known_caller)
+{
+    struct script script = {0};
+    train_with_teacher(&script);
+    CHECK_INT(idle(&script, MODULES("stem.0", "layer.0", "net.0")), -1);
+}
+
 TEST_MAIN(TEST_CASE(a_teacher_keeps_nothing_under_no_grad),
+          TEST_CASE(a_call_that_begins_anew_is_another),
           TEST_CASE(the_first_model_is_called_by_its_class), TEST_CASE(a_part_of_the_model),
           TEST_CASE(a_module_with_gradients_is_not_idle),
           TEST_CASE(gradients_that_know_no_module_prove_nothing),
           TEST_CASE(a_step_without_its_backward_proves_nothing),
           TEST_CASE(what_goes_in_backward_is_needed), TEST_CASE(it_may_go_before_backward),
-          TEST_CASE(one_module_proves_nothing))
+          TEST_CASE(one_module_proves_nothing), TEST_CASE(a_model_without_a_name_of_its_own),
+          TEST_CASE(a_part_without_a_known_caller))

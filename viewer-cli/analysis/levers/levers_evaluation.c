@@ -13,10 +13,7 @@
 #include "map.h"
 #include "search.h"
 
-enum {
-    MODULES = 2, /* of one module of so many that training keeps something of */
-    ALIKE = 8    /* calls that make as much, but for one part of so many */
-};
+enum { MODULES = 2 }; /* of one module of so many that training keeps something of */
 
 struct call { /* of a model, without a backward */
     const struct levers_phase *phase;
@@ -34,8 +31,9 @@ struct evaluation {
     const struct levers_step *step;
     struct map trained; /* modules that training keeps something of */
     bool consumed;      /* a backward goes through one that counts as an evaluation */
-    int64_t made;       /* by the last call of an evaluation that kept a graph; 0: there was none */
-    bool forwards;      /* one of the calls is none of an evaluation */
+    const struct levers_phase *behind; /* the backward before the last call in evaluation mode */
+    size_t between;                    /* backwards with such a call behind or before them */
+    bool forwards;                     /* one of the calls is none of an evaluation */
 };
 
 static void weigh(const struct evaluation *all, struct call *call)
@@ -73,21 +71,15 @@ static struct call call_until(const struct evaluation *all, const struct levers_
     return call;
 }
 
+/* A call may be the last of an evaluation, or all of it, and the phase go on as the function that
+ * held its output returns, and the graph with it: then it counts as it stands at its last birth. */
 static struct call call_of(const struct evaluation *all, const struct levers_phase *phase)
 {
-    return call_until(all, phase, phase->end);
-}
-
-/* The last call of an evaluation ends with that, and the function that held its output may have
- * returned: if the one before it kept a graph, and it made as much, it did, too. */
-static struct call as_the_one_before(const struct evaluation *all, const struct call *call)
-{
-    const int64_t other = all->made - call->made;
-    if (!call->phase->evaluates || call->at.after == call->at.first ||
-        call->kept >= call->made / NO_GRAD_SHARE || !all->made ||
-        (other < 0 ? -other : other) > all->made / ALIKE)
-        return *call;
-    return call_until(all, call->phase, all->step->blocks[call->at.after - 1].seq);
+    struct call call = call_until(all, phase, phase->end);
+    if (!phase->evaluates || call.at.after == call.at.first ||
+        call.kept >= call.made / NO_GRAD_SHARE)
+        return call;
+    return call_until(all, phase, all->step->blocks[call.at.after - 1].seq);
 }
 
 /* Of the modules that it calls and that training keeps something of, most keep something now.
@@ -111,14 +103,14 @@ static int is_of_most_modules(const struct evaluation *all, const struct call *c
 }
 
 /* A forward in a step, and one that the end of the recording cut short, may have a backward that
- * is not there any more. */
+ * is not there any more; one of two models of which one has a backward is needed. */
 static int is_for_nothing(const struct evaluation *all, const struct call *call, bool *yes)
 {
     const bool known = call->phase->evaluates && call->phase->step == GROUP_NONE && !all->consumed;
     *yes = call->kept && call->kept >= call->made / NO_GRAD_SHARE &&
            call->consumed < call->kept / 2 && (known || call->unknown < call->kept / 2);
     if (*yes && !call->phase->evaluates)
-        *yes = call->gone > call->kept / 2;
+        *yes = call->gone > call->kept / 2 && !call->consumed;
     return *yes ? is_of_most_modules(all, call, yes) : 0;
 }
 
@@ -186,30 +178,50 @@ static int read_calls(struct evaluation *all)
     return err;
 }
 
+static void count_between(struct evaluation *all, const struct levers_phase *call)
+{
+    const struct levers_phase *behind =
+        levers_phase_before(&all->step->phases, LEVERS_BACKWARD, call->begin);
+    all->between += call->evaluates && (!all->between || behind != all->behind);
+    all->behind = call->evaluates ? behind : all->behind;
+}
+
 static int make_edit(struct no_grad *no_grad, void *self)
 {
     struct evaluation *all = self;
     const struct levers_phases *phases = &all->step->phases;
     int err = 0;
-    levers_edit_clear(&no_grad->edit);
-    all->made = 0;
+    no_grad_begin_edit(no_grad);
+    all->behind = NULL;
+    all->between = 0;
     for (size_t i = 0; i < phases->count && err >= 0; i++) {
         bool yes;
         if (!is_call(&phases->phases[i]))
             continue;
         struct call call = call_of(all, &phases->phases[i]);
-        call = as_the_one_before(all, &call);
         err = is_for_nothing(all, &call, &yes);
-        if (phases->phases[i].evaluates)
-            all->made = yes ? call.made : 0;
         if (err >= 0 && yes) {
+            count_between(all, &phases->phases[i]);
             all->forwards = all->forwards || !phases->phases[i].evaluates;
             err = no_grad_cut(no_grad, &call.at);
             if (err >= 0)
                 err = cut_given(all, &call);
         }
     }
-    return err;
+    return err < 0 ? err : no_grad_cut_older(no_grad);
+}
+
+/* A teacher is called in each step, and in evaluation mode. */
+static const char *words_of(const struct evaluation *all)
+{
+    if (all->forwards)
+        return "with torch.no_grad(): around forwards that no backward follows: they keep "
+               "activations for one";
+    if (all->between > 1 && all->between + 1 >= all->step->phases.of[LEVERS_BACKWARD].count)
+        return "with torch.no_grad(): around the calls in evaluation mode of each step: they keep "
+               "activations for a backward that does not come";
+    return "with torch.no_grad(): around the evaluation: its forward keeps activations for a "
+           "backward that does not come";
 }
 
 static int try_it(struct levers_work *work, struct evaluation *all)
@@ -221,11 +233,7 @@ static int try_it(struct levers_work *work, struct evaluation *all)
     };
     all->no_grad.most = false;
     int err = make_edit(&all->no_grad, all);
-    words.before = all->forwards
-                       ? "with torch.no_grad(): around forwards that no backward follows: they "
-                         "keep activations for one"
-                       : "with torch.no_grad(): around the evaluation: its forward keeps "
-                         "activations for a backward that does not come";
+    words.before = words_of(all);
     return err < 0 ? err : no_grad_try(&all->no_grad, make_edit, all, &words);
 }
 

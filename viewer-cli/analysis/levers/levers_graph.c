@@ -5,6 +5,7 @@
  * forward without a backward, as of a validation whose losses are kept.
  */
 #include "error.h"
+#include "group.h"
 #include "levers_work.h"
 #include "mem.h"
 
@@ -12,6 +13,7 @@ enum { SITES_LEAST = 4, FREES = 4 }; /* it lets go: of more than one part in so 
 
 struct graph {              /* of the forwards before one backward */
     int64_t kept, retained; /* bytes that were live when backward began, and when it was over */
+    struct map modules;     /* that it made something for */
     struct map sites;       /* of what is retained, of all of them */
 };
 
@@ -21,15 +23,38 @@ static bool is_kept(const struct levers_block *block, const struct levers_phase 
            (block->purpose == PURPOSE_HELD || block->purpose == PURPOSE_ACTIVATION);
 }
 
+/* It went through these; gradients of others are of another graph, as of a teacher's. */
+static int find_modules(const struct levers_step *step, const struct levers_phase *backward,
+                        struct graph *out)
+{
+    map_clear(&out->modules);
+    for (size_t i = levers_first_from(step, backward->begin);
+         i < step->count && step->blocks[i].seq <= backward->end; i++)
+        if (step->blocks[i].module != GROUP_NONE &&
+            !map_put(&out->modules, (uint64_t)step->blocks[i].module, 1, NULL))
+            return ERR_NOMEM;
+    return 0;
+}
+
+/* Where no module is known, it may be. */
+static bool is_of_graph(const struct graph *graph, const struct levers_block *block)
+{
+    return block->module == GROUP_NONE || !graph->modules.count ||
+           map_get(&graph->modules, (uint64_t)block->module) != MAP_NONE;
+}
+
 static int weigh(const struct levers_step *step, const struct levers_phase *backward,
                  struct graph *out)
 {
     const struct levers_phase *before =
         levers_phase_before(&step->phases, LEVERS_BACKWARD, backward->begin);
+    int err = find_modules(step, backward, out);
+    if (err < 0)
+        return err;
     for (size_t i = levers_first_from(step, before ? before->end : step->begin);
          i < step->count && step->blocks[i].seq < backward->begin; i++) {
         const struct levers_block *block = &step->blocks[i];
-        if (!is_kept(block, backward))
+        if (!is_kept(block, backward) || !is_of_graph(out, block))
             continue;
         out->kept += block->size;
         if (block->purpose != PURPOSE_HELD)
@@ -61,6 +86,7 @@ static int retains(const struct levers_step *step, bool *out)
     }
     *out = retained > kept / 2 && graph.sites.count >= SITES_LEAST;
     map_clear(&graph.sites);
+    map_clear(&graph.modules);
     return err;
 }
 

@@ -85,19 +85,42 @@ bool no_grad_is_scratch(const struct levers_step *step, size_t at)
     return at + 1 < step->count && step->blocks[at].end < step->blocks[at + 1].seq;
 }
 
+static uint64_t like_of(const struct levers_block *block)
+{
+    return (uint64_t)block->site << 40 ^ (uint64_t)block->asked;
+}
+
+void no_grad_begin_edit(struct no_grad *all)
+{
+    levers_edit_clear(&all->edit);
+    map_clear(&all->likes);
+}
+
 int no_grad_cut(struct no_grad *all, const struct no_grad_call *call)
 {
     const struct levers_block *blocks = all->step->blocks;
     int64_t next = call->end + 1, second = call->end + 1;
     for (size_t i = call->after; i-- > call->first;) {
         if (no_grad_is_kept(all, call, i) &&
-            !levers_cut(&all->edit, i, all->most ? blocks[i].seq + 1 : second, LEVERS_NEVER))
+            (!levers_cut(&all->edit, i, all->most ? blocks[i].seq + 1 : second, LEVERS_NEVER) ||
+             !map_put(&all->likes, like_of(&blocks[i]), 1, NULL)))
             return ERR_NOMEM;
         if (no_grad_outlives(call, &blocks[i])) {
             second = next;
             next = blocks[i].seq + 1;
         }
     }
+    return 0;
+}
+
+int no_grad_cut_older(struct no_grad *all)
+{
+    const struct levers_step *step = all->step;
+    for (size_t i = 0; i < step->older; i++)
+        if (no_grad_is_made(&step->blocks[i]) && step->blocks[i].site != GROUP_NONE &&
+            map_get(&all->likes, like_of(&step->blocks[i])) != MAP_NONE &&
+            !levers_cut(&all->edit, i, step->begin, LEVERS_NEVER))
+            return ERR_NOMEM;
     return 0;
 }
 
@@ -121,6 +144,6 @@ int no_grad_try(struct no_grad *all, no_grad_make *make, void *self, struct leve
 
 void no_grad_clear(struct no_grad *all)
 {
-    levers_edit_clear(&all->edit);
+    no_grad_begin_edit(all);
     map_clear(&all->outputs);
 }

@@ -23,6 +23,7 @@ struct no_grad { /* all zero but work and step is none */
     struct levers_work *work;
     const struct levers_step *step;
     struct map outputs; /* places of blocks that the program holds */
+    struct map likes;   /* of what the edit cuts: call site and bytes */
     bool most;          /* as if blocks went at once, and the program held no more than it has to */
     struct levers_edit edit;
 };
@@ -38,6 +39,9 @@ bool no_grad_is_kept(const struct no_grad *all, const struct no_grad_call *call,
 /* 0 or an error. */
 int no_grad_find_outputs(struct no_grad *all, const struct no_grad_call *call);
 int no_grad_cut(struct no_grad *all, const struct no_grad_call *call);
+/* Of calls before the window, which left as much from the same places. */
+int no_grad_cut_older(struct no_grad *all);
+void no_grad_begin_edit(struct no_grad *all);
 
 /* Makes the edit once more, as `most` is then. */
 typedef int no_grad_make(struct no_grad *all, void *self);

@@ -33,6 +33,33 @@ struct levers_part levers_part_around(struct levers_part part, const char *path)
     return part;
 }
 
+/* A number tells models of one class apart: of one alone it says nothing. */
+static bool is_alone(const struct module_index *modules, struct levers_part part)
+{
+    const size_t class_bytes = strcspn(part.path, "#");
+    for (size_t i = 0; i < modules->count; i++) {
+        const struct module_entry *entry = &modules->entries[i];
+        const struct levers_part model = levers_model_of(entry->path);
+        const bool first = !*entry->path && strlen(entry->class_name) == class_bytes &&
+                           memcmp(entry->class_name, part.path, class_bytes) == 0;
+        if (first ||
+            (!levers_same_part(model, levers_model_of(part.path)) && model.bytes > class_bytes &&
+             entry->path[class_bytes] == '#' && memcmp(entry->path, part.path, class_bytes) == 0))
+            return false;
+    }
+    return true;
+}
+
+static void put_path(const struct module_index *modules, struct levers_part part, struct buf *out)
+{
+    const size_t model = levers_model_of(part.path).bytes;
+    const size_t skipped = model && part.bytes >= model && is_alone(modules, part)
+                               ? model - strcspn(part.path, "#")
+                               : 0;
+    buf_add(out, part.path, model - skipped);
+    buf_add(out, part.path + model, part.bytes - model);
+}
+
 int levers_put_part(const struct module_index *modules, struct levers_part part, struct buf *out)
 {
     const struct module_entry *root = NULL;
@@ -42,7 +69,7 @@ int levers_put_part(const struct module_index *modules, struct levers_part part,
     if (root)
         buf_text(out, module_entry_text(root));
     else if (part.bytes)
-        buf_add(out, part.path, part.bytes);
+        put_path(modules, part, out);
     else
         buf_text(out, "the model");
     return out->broken ? ERR_NOMEM : 0;

@@ -131,9 +131,7 @@ struct reader { /* of the frames of one site, from the outermost on */
     bool by_library;
 };
 
-/* Modules call each other through torch's own code, its containers call what is in them, and
- * trainers call the model. */
-static bool is_programs(const struct frame *frame)
+bool levers_is_programs(const struct frame *frame)
 {
     static const char *const others[] = {"/site-packages/", "/dist-packages/", "/lib/python3",
                                          "/torch/nn/"};
@@ -162,7 +160,7 @@ static int take_frame(void *self, const struct frame *frame)
     }
     if (unit != SIZE_MAX && ways->count < DEPTH_MOST && !is_known(ways, unit))
         ways->places[ways->count++] = (struct place){unit, reader->way, frame->line};
-    if (is_programs(frame))
+    if (levers_is_programs(frame))
         reader->caller = *frame;
     reader->way = fold(fold(fold(reader->way, frame->function), frame->file), frame->line);
     return 0;

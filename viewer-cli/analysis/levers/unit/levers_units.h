@@ -65,6 +65,9 @@ int levers_units_read(struct db *db, const struct levers_step *step, struct leve
 void levers_units_clear(struct levers_units *units);
 /* Of a unit whose calls are known: where their modules stand. 0 or an error. */
 int levers_unit_name(const struct levers_places *places, struct levers_unit *unit);
+/* Modules call each other through torch's own code, its containers call what is in them, and
+ * trainers call the model: a line of the program's own is what people look for. */
+bool levers_is_programs(const struct frame *frame);
 void levers_callers_add(struct levers_callers *callers, const struct frame *caller);
 /* NULL with 0: there are none. */
 int levers_callers_text(const struct levers_callers *callers, char **out);

@@ -1,0 +1,35 @@
+/*
+ * levers_caller.h - the line of the program that calls a module: the last frame of the program's
+ * own that the call stacks of all its blocks begin with.
+ *
+ * Invariants: the first `count` of `frames` are in all stacks so far, from the outermost on; the
+ * rest up to `depth` are the first one's.
+ */
+#ifndef TIDEMARK_ANALYSIS_LEVERS_CALLER_H
+#define TIDEMARK_ANALYSIS_LEVERS_CALLER_H
+
+#include "frames.h"
+#include "levers_names.h"
+#include "levers_units.h"
+#include "map.h"
+
+enum { LEVERS_CALLER_DEPTH = 64 };
+
+struct levers_caller { /* all zero: no stack so far */
+    struct frames read;
+    struct map sites; /* that were seen */
+    struct frame frames[LEVERS_CALLER_DEPTH];
+    size_t count, depth, seen;
+};
+
+/* 0 or an error. */
+int levers_caller_add(struct db *db, struct levers_caller *caller, int64_t site);
+/* That line calls the same function there: a block of the same model. Not known: it may be. */
+int levers_caller_has(struct db *db, struct levers_caller *caller, int64_t site, bool *yes);
+/* Of the module that it calls, by its `forward`; no bytes: not known. */
+struct levers_last levers_caller_class(const struct levers_caller *caller);
+/* "train.py:9"; NULL with 0: not known. */
+int levers_caller_text(const struct levers_caller *caller, char **out);
+void levers_caller_clear(struct levers_caller *caller);
+
+#endif
