@@ -70,13 +70,17 @@ int rehearsed_compare(struct db *const dbs[2], struct rehearsed_gpus *out)
 static const char *const kinds[REHEARSED_TOLD] = {"size",   "library", "outside",
                                                   "number", "lost",    "modelled"};
 
+/* A call site's text costs more than all of its marks: it is asked for once. */
 static const char unknown_sql[] =
-    "SELECT substr(m.name, length(?1) + 2) AS name, coalesce(s.text, '') AS place, count(*) AS "
-    "reads FROM mark m"
-    " LEFT JOIN site_short s ON s.site = m.value"
-    " WHERE m.domain = 'rehearsal' AND m.name >= ?1 || ' ' AND m.name < ?1 || '!'"
-    "   AND (?2 < 0 OR m.process = ?2)"
-    " GROUP BY 1, m.value ORDER BY 3 DESC, min(m.seq)";
+    "SELECT u.name, coalesce(s.text, '') AS place, u.reads"
+    "  FROM (SELECT substr(name, length(?1) + 2) AS name, value AS site, count(*) AS reads,"
+    "               min(seq) AS first"
+    "          FROM mark"
+    "         WHERE domain = 'rehearsal' AND name >= ?1 || ' ' AND name < ?1 || '!'"
+    "           AND (?2 < 0 OR process = ?2)"
+    "         GROUP BY 1, 2) u"
+    "  LEFT JOIN site_short s ON s.site = u.site"
+    " ORDER BY u.reads DESC, u.first";
 
 int rehearsed_unknown_read(struct db *db, int64_t process, enum rehearsed_kind kind,
                            struct rehearsed_unknown *out)

@@ -15,6 +15,8 @@ static int take(struct levers_places *all, int64_t id, const struct levers_place
         return ERR_NOMEM;
     }
     all->places[all->count] = *place;
+    all->places[all->count].bytes = strlen(place->path);
+    all->places[all->count].last = levers_place_last_name(place->class_name);
     return map_put(&all->ids, (uint64_t)id, all->count++, NULL) ? 0 : ERR_NOMEM;
 }
 
@@ -59,11 +61,11 @@ const char *levers_place_last_name(const char *name)
     return dot ? dot + 1 : name;
 }
 
-static bool is_around(const char *path, const char *inner)
+static bool is_around(const struct levers_place *outer, const struct levers_place *inner)
 {
-    size_t bytes = strlen(path);
-    return strncmp(path, inner, bytes) == 0 &&
-           (bytes == 0 || inner[bytes] == '\0' || inner[bytes] == '.');
+    const size_t bytes = outer->bytes;
+    return bytes <= inner->bytes && memcmp(outer->path, inner->path, bytes) == 0 &&
+           (bytes == 0 || inner->path[bytes] == '\0' || inner->path[bytes] == '.');
 }
 
 bool levers_place_is_inside(const struct levers_places *all, int64_t id, int64_t outer)
@@ -71,7 +73,7 @@ bool levers_place_is_inside(const struct levers_places *all, int64_t id, int64_t
     uint64_t inner_at = map_get(&all->ids, (uint64_t)id);
     uint64_t outer_at = map_get(&all->ids, (uint64_t)outer);
     return inner_at != MAP_NONE && outer_at != MAP_NONE &&
-           is_around(all->places[outer_at].path, all->places[inner_at].path);
+           is_around(&all->places[outer_at], &all->places[inner_at]);
 }
 
 bool levers_place_is_outermost(const struct levers_places *all, int64_t id)
@@ -82,13 +84,15 @@ bool levers_place_is_outermost(const struct levers_places *all, int64_t id)
 
 size_t levers_place_around(const struct levers_places *all, int64_t id, const char *class_name)
 {
+    const char *last = levers_place_last_name(class_name);
     uint64_t inner = map_get(&all->ids, (uint64_t)id);
     size_t best = SIZE_MAX;
-    for (size_t i = 0; i < all->count && inner != MAP_NONE; i++)
-        if (strcmp(levers_place_last_name(all->places[i].class_name),
-                   levers_place_last_name(class_name)) == 0 &&
-            is_around(all->places[i].path, all->places[inner].path) &&
-            (best == SIZE_MAX || strlen(all->places[i].path) > strlen(all->places[best].path)))
+    for (size_t i = 0; i < all->count && inner != MAP_NONE; i++) {
+        const struct levers_place *place = &all->places[i];
+        if (*place->last == *last && strcmp(place->last, last) == 0 &&
+            is_around(place, &all->places[inner]) &&
+            (best == SIZE_MAX || place->bytes > all->places[best].bytes))
             best = i;
+    }
     return best;
 }

@@ -20,6 +20,8 @@
 
 struct levers_place {
     char *path, *class_name;
+    size_t bytes;     /* of the path */
+    const char *last; /* part of the class's name */
 };
 
 struct levers_places { /* all zero is empty: no module was recorded */
