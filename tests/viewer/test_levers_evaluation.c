@@ -224,6 +224,19 @@ TEST(a_forward_that_no_backward_follows)
     CHECK(strstr(last_text, "around forwards that no backward follows") != NULL);
 }
 
+/* One of two models in a forward has a backward: none of it can go without gradients. */
+TEST(a_forward_of_two_models)
+{
+    struct script script = {0};
+    train_small(&script);
+    call_model(&script, "forward", 3, at(3, 0));
+    script_phase(&script, "loss", 3, at(3, 100), at(3, 199));
+    script_phase(&script, "backward", 3, at(3, 300), at(3, 399));
+    CHECK_INT(no_grad(&script, "", NULL), 810 - 300);
+    script_block(&script, at(3, 2), at(3, 350), MIB(10), ENCODE);
+    CHECK_INT(no_grad(&script, "", NULL), -1);
+}
+
 TEST_MAIN(TEST_CASE(an_evaluation_keeps_nothing_under_no_grad),
           TEST_CASE(a_training_step_is_the_next_peak),
           TEST_CASE(a_graph_that_outlives_its_evaluation), TEST_CASE(a_backward_that_comes),
@@ -232,4 +245,5 @@ TEST_MAIN(TEST_CASE(an_evaluation_keeps_nothing_under_no_grad),
           TEST_CASE(outputs_of_few_modules_are_no_graph), TEST_CASE(what_the_program_holds_stays),
           TEST_CASE(what_an_operation_works_in_is_not_made),
           TEST_CASE(what_one_operation_kept_goes_in_any_order),
-          TEST_CASE(the_batch_goes_with_its_graph), TEST_CASE(a_forward_that_no_backward_follows))
+          TEST_CASE(the_batch_goes_with_its_graph), TEST_CASE(a_forward_that_no_backward_follows),
+          TEST_CASE(a_forward_of_two_models))

@@ -52,22 +52,34 @@ static void train_with_teacher(struct script *script)
 enum { SAVED = 870 - 50 - 10 - 300 }; /* a layer's output is there until the second one after it */
 
 static char last_text[200];
+static size_t last_count; /* of such levers */
 
-/* MiB; -1: it is not there. */
-static int64_t idle(const struct script *script, const char *sql)
+/* MiB; -1: it is not there. Of steps from the first one on. */
+static int64_t idle_from(const struct script *script, const char *sql, int64_t first)
 {
     struct db *db = script_record(script);
     struct peak peak;
+    struct levers levers;
     REQUIRE(db_exec(db, sql) == 0);
-    struct levers levers = read_levers(db, &peak);
+    REQUIRE(peak_read(db, 1, 1, first, INT64_MAX, 0, &peak) == 0);
+    REQUIRE(levers_read(db, &peak, first != INT64_MIN, &levers) == 0);
+    CHECK(levers_is_valid(&levers));
     const struct lever *lever = find(&levers, LEVER_NO_GRAD);
     int64_t bytes = lever ? lever->bytes : -MIB(1);
     snprintf(last_text, sizeof last_text, "%s", lever ? lever->text : "");
+    last_count = 0;
+    for (size_t i = 0; i < levers.count; i++)
+        last_count += levers.levers[i].kind == LEVER_NO_GRAD;
     CHECK(!lever || (!lever->changes && !lever->at_most));
     levers_clear(&levers);
     peak_clear(&peak);
     db_close(db);
     return bytes / MIB(1);
+}
+
+static int64_t idle(const struct script *script, const char *sql)
+{
+    return idle_from(script, sql, INT64_MIN);
 }
 
 static void move(struct script *script, int64_t seq, int64_t end)
@@ -184,6 +196,48 @@ TEST(it_may_go_before_backward)
     CHECK_INT(idle(&script, two_models), 50 + 410 + 200 - (50 + 300));
 }
 
+/* It is called in the last step alone, which was cut short. */
+TEST(a_call_without_a_backward_behind_it_proves_nothing)
+{
+    struct script script = {0};
+    train_with_teacher(&script);
+    script.phase_count -= 2;
+    for (int i = 0; i < script.block_count; i++)
+        if (script.blocks[i].seq < at(2, 0) && script.blocks[i].seq % 1000 < 50)
+            script.blocks[i].site = OTHER, script.blocks[i].seq += 5;
+    script_block(&script, at(2, 46), SCRIPT_LIVES, MIB(5), OTHER); /* the peak is in that step */
+    CHECK_INT(idle(&script, two_models), -1);
+}
+
+/* Of a call in evaluation mode another lever speaks, and says so. */
+TEST(a_teacher_in_evaluation_mode)
+{
+    struct script script = {0};
+    train_with_teacher(&script);
+    for (int i = 0; i < script.phase_count; i++)
+        if (strcmp(script.phases[i].kind, "forward") == 0) {
+            script.phases[i].kind = script.phases[i].name = "eval";
+            script.phases[i].end -= 50;
+            script.phases[i].step = SCRIPT_OUTSIDE;
+        }
+    for (int step = 0; step < STEPS; step++)
+        script_phase(&script, "forward", step, at(step, 50), at(step, 99));
+    CHECK_INT(idle(&script, two_models), SAVED);
+    CHECK(strstr(last_text, "around the calls in evaluation mode of each step") != NULL);
+    CHECK_INT((int64_t)last_count, 1);
+}
+
+/* What lived when the window began went before it does. Steps before it prove something, too. */
+TEST(what_is_outside_of_the_window)
+{
+    struct script script = {0};
+    train_with_teacher(&script);
+    CHECK_INT(idle_from(&script, two_models, 1), SAVED);
+    script_block(&script, at(0, 131), at(0, 135), MIB(1), OTHER);
+    script_block(&script, at(0, 142), at(0, 145), MIB(1), OTHER);
+    CHECK_INT(idle_from(&script, two_models, 1), -1);
+}
+
 /* A module may have a backward that makes nothing. */
 TEST(one_module_proves_nothing)
 {
@@ -240,5 +294,7 @@ TEST_MAIN(TEST_CASE(a_teacher_keeps_nothing_under_no_grad),
           TEST_CASE(gradients_that_know_no_module_prove_nothing),
           TEST_CASE(a_step_without_its_backward_proves_nothing),
           TEST_CASE(what_goes_in_backward_is_needed), TEST_CASE(it_may_go_before_backward),
-          TEST_CASE(one_module_proves_nothing), TEST_CASE(a_model_without_a_name_of_its_own),
-          TEST_CASE(a_part_without_a_known_caller))
+          TEST_CASE(one_module_proves_nothing), TEST_CASE(what_is_outside_of_the_window),
+          TEST_CASE(a_teacher_in_evaluation_mode),
+          TEST_CASE(a_call_without_a_backward_behind_it_proves_nothing),
+          TEST_CASE(a_model_without_a_name_of_its_own), TEST_CASE(a_part_without_a_known_caller))

@@ -501,6 +501,23 @@ TEST(other_numbers_stand_behind)
     CHECK_STR(best_of(&all, LEVERS_NONE), "2 3 1");
 }
 
+TEST(a_checkpoint_stands_before_another_dtype)
+{
+    struct lever some[] = {
+        {.kind = LEVER_HALF_PRECISION, .bytes = 900, .at_most = true, .changes = true},
+        {.kind = LEVER_AUTOCAST, .bytes = 700, .at_most = true, .changes = true},
+        {.kind = LEVER_CHECKPOINT, .bytes = 500, .estimated = true, .changes = true},
+        {.kind = LEVER_CHECKPOINT, .bytes = 480, .estimated = true, .changes = true},
+        {.kind = LEVER_OFFLOAD_STATES, .bytes = 100, .estimated = true},
+    };
+    struct levers all = {.levers = some, .count = 5};
+    CHECK_STR(best_of(&all, LEVERS_NONE), "4 2 0"); /* one of them */
+    some[2].bytes = some[3].bytes = 400;
+    CHECK_STR(best_of(&all, LEVERS_NONE), "4 0 2");
+    some[2].bytes = some[3].bytes = 300; /* less than half of the others */
+    CHECK_STR(best_of(&all, LEVERS_NONE), "4 0 1");
+}
+
 /* ---- several ranks ---- */
 
 static char view[] = "views: the buckets (6 MiB)", other_view[] = "views: the buckets (4 MiB)",
@@ -537,6 +554,7 @@ TEST(of_ranks_the_highest_counts)
 }
 
 TEST_MAIN(TEST_CASE(of_ranks_the_highest_counts), TEST_CASE(other_numbers_stand_behind),
+          TEST_CASE(a_checkpoint_stands_before_another_dtype),
           TEST_CASE(a_change_that_costs_nothing_has_a_place),
           TEST_CASE(a_promise_stands_before_a_bound_of_its_size),
           TEST_CASE(what_a_better_change_does_has_no_place),

@@ -234,8 +234,13 @@ TEST(whose_zero_grad_of_two_optimizers)
                      BACKWARD_41);
     }
     CHECK_INT(lever_of(&script, modules, LEVER_ZERO_GRAD_EARLIER).bytes, MIB(40));
-    CHECK(strstr(last_text, "zero the gradients of G right after its optimizer") != NULL);
+    CHECK(strstr(last_text, "zero the gradients of G right after the optimizer") != NULL);
     CHECK_INT(lever_of(&script, "", LEVER_ZERO_GRAD_EARLIER).bytes, MIB(40));
+    CHECK(strstr(last_text, "call optimizer.zero_grad() right after") != NULL);
+    for (int i = 0; i < script.phase_count; i++) /* of one optimizer it is clear */
+        if (script.phases[i].begin % 1000 == 100)
+            script.phases[i].kind = script.phases[i].name = "user";
+    CHECK_INT(lever_of(&script, modules, LEVER_ZERO_GRAD_EARLIER).bytes, MIB(40));
     CHECK(strstr(last_text, "call optimizer.zero_grad() right after") != NULL);
 }
 

@@ -8,10 +8,10 @@
 #include "phase_kind.h"
 #include "plot_bar.h"
 
-/* What keeps a block of a kind, as a page says it behind the kind's name; NULL: a function of its
- * own says it. */
 static const char for_nothing[] = "kept for a backward that does not come";
 
+/* What keeps a block of a kind, as a page says it behind the kind's name; NULL: a function of its
+ * own says it. */
 static const char *const kept_by[PURPOSES] = {
     [PURPOSE_PARAMETER] = "the model",
     [PURPOSE_COPY] = "EMA or frozen",
@@ -83,16 +83,16 @@ const char *peak_other_name(const struct peak_part *part)
 }
 
 /* Most of that kind is what forwards keep of which no backward comes: of what is of no kind, as of
- * an evaluation, or, beyond all of that, of another. */
+ * an evaluation, or of what variables hold. */
 static bool is_kept_for_nothing(const struct peak_part *part, enum purpose kind)
 {
-    const int64_t bytes = peak_category(part->peak, kind).bytes;
-    const int64_t other =
-        kind == PURPOSE_OTHER ? 0 : peak_category(part->peak, PURPOSE_OTHER).bytes;
-    for (size_t i = 0; i < part->levers.count; i++)
-        if (part->levers.levers[i].kind == LEVER_NO_GRAD)
-            return part->levers.levers[i].alive - other > bytes / 2;
-    return false;
+    int64_t kept = 0;
+    for (size_t i = 0; i < part->levers.count; i++) {
+        const struct lever *lever = &part->levers.levers[i];
+        if (lever->kind == LEVER_NO_GRAD)
+            kept += kind == PURPOSE_HELD ? lever->held : lever->alive - lever->held;
+    }
+    return kept > peak_category(part->peak, kind).bytes / 2;
 }
 
 /* It is known where most of it is: such a reason says more than that of its kind. */

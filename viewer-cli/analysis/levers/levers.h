@@ -85,6 +85,7 @@ struct lever {
     bool over_at_most, over_estimated; /* of that figure */
     char over_phase[32];               /* where another one is the highest then; "": none is */
     int64_t alive;     /* what it is about held so much at the peak; 0 = it is about no blocks */
+    int64_t held;      /* of that, what a variable holds */
     int64_t site;      /* LEVERS_NONE */
     char *site_text;   /* as view site_short; NULL */
     char *text;        /* what to do */

@@ -35,20 +35,19 @@ static bool is_free(const struct lever *lever)
            !lever->changes && !costs(lever->kind);
 }
 
-/* Of those that change the training's numbers: a checkpoint changes what BatchNorm knows of the
- * batches, FSDP's mixed precision is what its users do, and an optimizer without state is another
- * training. */
+/* Of those that change the training's numbers: FSDP's mixed precision is what its users do, and an
+ * optimizer without state is another training. */
 static int strangeness(const struct lever *lever)
 {
-    switch (lever->kind) {
-    case LEVER_CHECKPOINT:
-    case LEVER_MIXED_PRECISION:
-        return 0;
-    case LEVER_NO_STATES:
-        return 2;
-    default:
-        return 1;
-    }
+    return lever->kind == LEVER_NO_STATES ? 2 : lever->kind == LEVER_MIXED_PRECISION ? 0 : 1;
+}
+
+/* What a checkpoint changes is how often BatchNorm has seen a batch: it stands before another dtype
+ * or another batch that saves up to twice as much. */
+static int64_t weight(const struct lever *lever)
+{
+    const bool again = lever->kind == LEVER_CHECKPOINT || lever->kind == LEVER_CHECKPOINT_HALF;
+    return levers_worth(lever) * (again && lever->changes ? 2 : 1);
 }
 
 /* One that leaves the training's numbers as they are stands before one that does not, and a
@@ -59,14 +58,14 @@ static bool is_better(const struct lever *lever, const struct lever *best)
         return best->changes;
     if (best && lever->changes && strangeness(lever) != strangeness(best))
         return strangeness(lever) < strangeness(best);
-    if (best && levers_worth(lever) == levers_worth(best))
+    if (best && weight(lever) == weight(best))
         return levers_is_bound(best) && !levers_is_bound(lever);
-    return !best || levers_worth(lever) > levers_worth(best);
+    return !best || weight(lever) > weight(best);
 }
 
 /* A graph that the next step is made from needs retain_graph=True: once it is detached, the flag
  * keeps next to nothing, and both would read as twice the memory. Half of the checkpoints is less
- * of the same, and so is another one, if it changes the numbers, too. */
+ * of the same; of several that change the numbers one has a place among the few. */
 static bool is_done_by(const struct lever *lever, const struct lever *better)
 {
     return (lever->kind == LEVER_RETAIN_GRAPH && better->kind == LEVER_DETACH) ||

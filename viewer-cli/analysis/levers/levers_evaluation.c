@@ -33,7 +33,8 @@ struct evaluation {
     bool consumed;      /* a backward goes through one that counts as an evaluation */
     const struct levers_phase *behind; /* the backward before the last call in evaluation mode */
     size_t between;                    /* backwards with such a call behind or before them */
-    bool forwards;                     /* one of the calls is none of an evaluation */
+    struct levers_words words;
+    bool forwards; /* one of the calls is none of an evaluation */
 };
 
 static void weigh(const struct evaluation *all, struct call *call)
@@ -186,6 +187,19 @@ static void count_between(struct evaluation *all, const struct levers_phase *cal
     all->behind = call->evaluates ? behind : all->behind;
 }
 
+/* A teacher is called in each step, and in evaluation mode. */
+static const char *words_of(const struct evaluation *all)
+{
+    if (all->forwards)
+        return "with torch.no_grad(): around forwards that no backward follows: they keep "
+               "activations for one";
+    if (all->between > 1 && all->between + 1 >= all->step->phases.of[LEVERS_BACKWARD].count)
+        return "with torch.no_grad(): around the calls in evaluation mode of each step: they keep "
+               "activations for a backward that does not come";
+    return "with torch.no_grad(): around the evaluation: its forward keeps activations for a "
+           "backward that does not come";
+}
+
 static int make_edit(struct no_grad *no_grad, void *self)
 {
     struct evaluation *all = self;
@@ -208,33 +222,18 @@ static int make_edit(struct no_grad *no_grad, void *self)
                 err = cut_given(all, &call);
         }
     }
+    all->words.before = words_of(all);
     return err < 0 ? err : no_grad_cut_older(no_grad);
-}
-
-/* A teacher is called in each step, and in evaluation mode. */
-static const char *words_of(const struct evaluation *all)
-{
-    if (all->forwards)
-        return "with torch.no_grad(): around forwards that no backward follows: they keep "
-               "activations for one";
-    if (all->between > 1 && all->between + 1 >= all->step->phases.of[LEVERS_BACKWARD].count)
-        return "with torch.no_grad(): around the calls in evaluation mode of each step: they keep "
-               "activations for a backward that does not come";
-    return "with torch.no_grad(): around the evaluation: its forward keeps activations for a "
-           "backward that does not come";
 }
 
 static int try_it(struct levers_work *work, struct evaluation *all)
 {
-    struct levers_words words = {
+    all->words = (struct levers_words){
         .kind = LEVER_NO_GRAD,
         .anew = work->out->state == LEVERS_NO_STEP, /* the whole run is looked at */
         .site = LEVERS_NONE,
     };
-    all->no_grad.most = false;
-    int err = make_edit(&all->no_grad, all);
-    words.before = words_of(all);
-    return err < 0 ? err : no_grad_try(&all->no_grad, make_edit, all, &words);
+    return no_grad_try(&all->no_grad, make_edit, all, &all->words);
 }
 
 /* A peak between two steps is one of the run. */

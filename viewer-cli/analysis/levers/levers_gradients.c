@@ -222,17 +222,8 @@ static int find_zeroed(const struct levers_step *step, struct map *out)
     return 0;
 }
 
-static size_t optimizers_of(const struct levers_step *step, int64_t number)
-{
-    const struct levers_phase_row *row = &step->phases.of[LEVERS_OPTIMIZER];
-    size_t count = 0;
-    for (size_t i = 0; i < row->count; i++)
-        count += step->phases.phases[row->at[i]].step == number;
-    return count;
-}
-
-/* The model that all gradients are of that the edit frees before the peak; no path: of several, or
- * not known. */
+/* The model that all gradients are of that the edit frees before the peak; no bytes: of several, or
+ * of one that has no name of its own (levers_models.h). */
 static struct levers_part model_of(const struct levers_step *step, const struct levers_edit *edit,
                                    const struct module_index *modules)
 {
@@ -244,7 +235,7 @@ static struct levers_part model_of(const struct levers_step *step, const struct 
         if (!levers_at_peak(step, block) || step->peak < change->from || step->peak >= change->to)
             continue;
         struct levers_part own = levers_model_of(entry ? entry->path : "");
-        if (!entry || (model.path && !levers_same_part(model, own)))
+        if (!own.bytes || (model.path && !levers_same_part(model, own)))
             return (struct levers_part){0};
         model = own;
     }
@@ -255,16 +246,14 @@ static struct levers_part model_of(const struct levers_step *step, const struct 
 static int put_whose(struct levers_work *work, const struct levers_edit *edit, struct buf *out)
 {
     struct module_index modules = {0};
-    int err = optimizers_of(&work->seen.step, work->seen.peak->step) > 1
-                  ? module_index_read(work->seen.db, &modules)
-                  : 0;
+    int err = module_index_read(work->seen.db, &modules);
     struct levers_part model = {0};
     if (err >= 0)
         model = model_of(&work->seen.step, edit, &modules);
-    if (err >= 0 && model.path) {
+    if (err >= 0 && model.bytes) {
         buf_text(out, "zero the gradients of ");
         err = levers_put_part(&modules, model, out);
-        buf_text(out, " right after its optimizer.step(), before the next forward");
+        buf_text(out, " right after the optimizer.step() that uses them, before the next forward");
         err = out->broken ? ERR_NOMEM : err;
     }
     module_index_clear(&modules);
@@ -274,11 +263,10 @@ static int put_whose(struct levers_work *work, const struct levers_edit *edit, s
 /* Gradients that zero_grad frees later than right behind the optimizer. */
 int levers_zero_grad_earlier(struct levers_work *work)
 {
+    static const char usual[] =
+        "call optimizer.zero_grad() right after optimizer.step(), before the next forward";
     struct levers_words words = {
-        .kind = LEVER_ZERO_GRAD_EARLIER,
-        .site = LEVERS_NONE,
-        .before =
-            "call optimizer.zero_grad() right after optimizer.step(), before the next forward"};
+        .kind = LEVER_ZERO_GRAD_EARLIER, .site = LEVERS_NONE, .before = usual};
     const struct levers_step *step = &work->seen.step;
     struct levers_edit edit = {0};
     struct map zeroed = {0};
@@ -291,7 +279,8 @@ int levers_zero_grad_earlier(struct levers_work *work)
             map_get(&zeroed, like_of(&step->blocks[i])) != MAP_NONE)
             err = free_earlier(step, i, &edit, &words.estimated);
     map_clear(&zeroed);
-    if (err >= 0 && edit.count)
+    if (err >= 0 && edit.count && words.before == usual &&
+        levers_phase_count(&step->phases, LEVERS_OPTIMIZER, work->seen.peak->step) > 1)
         err = put_whose(work, &edit, &whose);
     if (whose.count)
         words.before = buf_string(&whose);

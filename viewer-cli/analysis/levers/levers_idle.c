@@ -2,6 +2,8 @@
  * A lever on calls that no backward goes through (levers_idle_calls.h): one for each model, or part
  * of a model, that is called so.
  */
+#include <string.h>
+
 #include "buf.h"
 #include "error.h"
 #include "group.h"
@@ -25,7 +27,18 @@ static int make_edit(struct no_grad *no_grad, void *self)
     return err < 0 ? err : no_grad_cut_older(no_grad);
 }
 
-/* The line of the program that calls it: the last one that all of its blocks have in common. */
+/* The class of a part that has a path of its own; NULL: not known. */
+static const char *class_of(const struct idle *all, struct levers_part name)
+{
+    const struct module_index *modules = &all->found.modules;
+    for (size_t i = 0; i < modules->count && name.bytes; i++) {
+        const struct module_entry *entry = &modules->entries[i];
+        if (strlen(entry->path) == name.bytes && memcmp(entry->path, name.path, name.bytes) == 0)
+            return levers_place_last_name(entry->class_name);
+    }
+    return NULL;
+}
+
 static int read_caller(const struct idle *all, const struct idle_call *call,
                        struct levers_caller *out)
 {
@@ -34,6 +47,7 @@ static int read_caller(const struct idle *all, const struct idle_call *call,
     for (size_t i = call->at.first; i < call->at.after && err >= 0; i++)
         if (step->blocks[i].site != GROUP_NONE)
             err = levers_caller_add(all->found.no_grad.work->seen.db, out, step->blocks[i].site);
+    levers_caller_find(out, class_of(all, call->name));
     return err;
 }
 
@@ -60,10 +74,10 @@ static int put_name(const struct idle *all, const struct idle_call *call,
     const struct levers_last called = levers_caller_class(caller);
     if (call->name.bytes)
         return levers_put_part(&all->found.modules, call->name, out);
-    if (class)
-        buf_text(out, class);
-    else if (called.bytes)
+    if (called.bytes)
         buf_add(out, called.begin, called.bytes);
+    else if (class)
+        buf_text(out, class);
     else
         buf_text(out, "the model");
     return out->broken ? ERR_NOMEM : 0;

@@ -10,8 +10,7 @@
 
 enum {
     MODULES_LEAST = 2, /* that keep something: a module may have a backward that makes nothing */
-    CONSUMED = 8,      /* less than one part of so many goes in a backward */
-    NEXT_MOST = 4      /* backwards on either side of the window that are looked at, too */
+    CONSUMED = 8       /* less than one part of so many goes in a backward */
 };
 
 static const struct levers_step *step_of(const struct idle_calls *all)
@@ -57,40 +56,30 @@ static int find_workers(struct idle_calls *all)
         const struct levers_block *block = &step->blocks[i];
         if (block->module != GROUP_NONE &&
             map_get(&all->worked, (uint64_t)block->module) == MAP_NONE &&
-            (levers_phase_around(&step->phases, LEVERS_BACKWARD, block->seq) ||
-             levers_phase_around(&step->phases, LEVERS_RECOMPUTE, block->seq)))
+            levers_phase_around(&step->phases, LEVERS_BACKWARD, block->seq))
             err = add_worker(all, block->module);
     }
     return err;
 }
 
-/* Those next to the window, which need not be whole. */
-#define BACKWARDS(where, order)                                                                    \
-    "SELECT * FROM (SELECT begin_seq, coalesce(end_seq, 9223372036854775807) AS end_seq FROM "     \
-    "phase"                                                                                        \
-    " WHERE process = ?1 AND kind = 'backward' AND domain IS NULL AND " where                      \
-    " ORDER BY begin_seq " order " LIMIT ?3)"
-static const char next_sql[] =
-    "SELECT DISTINCT a.module FROM (" BACKWARDS("begin_seq > ?2", "ASC") " UNION ALL " BACKWARDS(
-        "begin_seq < ?4",
-        "DESC") ") b"
-                "  CROSS JOIN allocation a ON a.seq BETWEEN b.begin_seq AND b.end_seq"
-                "  JOIN heap h ON h.id = a.heap AND h.process = ?1"
-                " WHERE a.module IS NOT NULL";
+/* All other backwards of the process: what a window does not show may be trained now and then. */
+static const char others_sql[] =
+    "SELECT DISTINCT a.module FROM phase b"
+    "  CROSS JOIN allocation a ON a.seq BETWEEN b.begin_seq"
+    "    AND coalesce(b.end_seq, 9223372036854775807)"
+    "  CROSS JOIN heap h ON h.id = a.heap AND h.process = ?1"
+    " WHERE b.process = ?1 AND b.kind = 'backward' AND b.domain IS NULL"
+    "   AND (b.begin_seq < ?2 OR b.begin_seq > ?3) AND a.module IS NOT NULL";
 
-static int find_next_workers(struct idle_calls *all)
+static int find_other_workers(struct idle_calls *all)
 {
     const struct levers_seen *seen = &all->no_grad.work->seen;
     int64_t module = 0;
-    int err = 0;
     struct query query = query_ask(
-        seen->db, next_sql,
-        Q_IN(seen->peak->process, step_of(all)->end, (int64_t)NEXT_MOST, step_of(all)->begin),
+        seen->db, others_sql, Q_IN(seen->peak->process, step_of(all)->begin, step_of(all)->end),
         Q_OUT(Q_INT(module)));
-    while (query_next(&query)) {
-        err = add_worker(all, module);
-        query_fail(&query, err);
-    }
+    while (query_next(&query))
+        query_fail(&query, add_worker(all, module));
     return query_end(&query);
 }
 
@@ -232,7 +221,8 @@ static bool is_idle(const struct idle_calls *all, const struct idle_call *call)
 {
     for (size_t i = call->at.first; i < call->at.after; i++) {
         const int64_t module = step_of(all)->blocks[i].module;
-        if (module != GROUP_NONE && map_get(&all->idle, (uint64_t)module) == MAP_NONE)
+        if (module != GROUP_NONE && (map_get(&all->idle, (uint64_t)module) == MAP_NONE ||
+                                     map_get(&all->worked, (uint64_t)module) != MAP_NONE))
             return false;
     }
     return true;
@@ -309,8 +299,11 @@ int idle_calls_find(struct idle_calls *all)
         err = find_calls(all);
     if (err >= 0)
         err = find_idle(all);
-    if (err >= 0 && all->count)
-        err = find_next_workers(all);
+    if (err >= 0)
+        err = drop_others(all);
+    if (err < 0 || !all->count)
+        return err;
+    err = find_other_workers(all);
     return err < 0 ? err : drop_others(all);
 }
 

@@ -4,8 +4,8 @@
  *
  * The proof is by module: a backward makes gradients for each module that it goes through, and
  * these know their module. One is idle if it ran in front of a backward of its step that has ended,
- * and neither a backward of the window nor one of the few next to it made anything for it. Where
- * the graph is retained or a variable holds it, gradients are made all the same.
+ * and no backward of the process made anything for it. Where the graph is retained or a variable
+ * holds it, gradients are made all the same. Steps of which only sums were kept prove nothing.
  *
  * A call is what idle modules of one model made in a row, in one forward, until it begins anew.
  *

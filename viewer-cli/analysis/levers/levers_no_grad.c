@@ -87,7 +87,8 @@ bool no_grad_is_scratch(const struct levers_step *step, size_t at)
 
 static uint64_t like_of(const struct levers_block *block)
 {
-    return (uint64_t)block->site << 40 ^ (uint64_t)block->asked;
+    const uint64_t module = block->module == GROUP_NONE ? 0 : (uint64_t)block->module;
+    return ((uint64_t)block->site << 40 ^ (uint64_t)block->asked) * 0x9e3779b97f4a7c15u ^ module;
 }
 
 void no_grad_begin_edit(struct no_grad *all)

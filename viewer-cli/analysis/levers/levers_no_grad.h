@@ -23,7 +23,7 @@ struct no_grad { /* all zero but work and step is none */
     struct levers_work *work;
     const struct levers_step *step;
     struct map outputs; /* places of blocks that the program holds */
-    struct map likes;   /* of what the edit cuts: call site and bytes */
+    struct map likes;   /* of what the edit cuts: call site, bytes and module */
     bool most;          /* as if blocks went at once, and the program held no more than it has to */
     struct levers_edit edit;
 };

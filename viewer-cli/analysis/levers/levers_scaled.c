@@ -195,12 +195,8 @@ static int halve(const struct sizes *sizes, struct levers_edit *edit, bool *norm
 
 size_t levers_micro_batches(const struct levers_step *step, int64_t number)
 {
-    const struct levers_phases *phases = &step->phases;
-    size_t backwards = 0, optimizers = 0;
-    for (size_t i = 0; i < phases->of[LEVERS_BACKWARD].count; i++)
-        backwards += phases->phases[phases->of[LEVERS_BACKWARD].at[i]].step == number;
-    for (size_t i = 0; i < phases->of[LEVERS_OPTIMIZER].count; i++)
-        optimizers += phases->phases[phases->of[LEVERS_OPTIMIZER].at[i]].step == number;
+    const size_t optimizers = levers_phase_count(&step->phases, LEVERS_OPTIMIZER, number);
+    const size_t backwards = levers_phase_count(&step->phases, LEVERS_BACKWARD, number);
     return optimizers == 1 ? backwards : 1;
 }
 

@@ -38,12 +38,13 @@ struct together {
     size_t checkpoint; /* its place in `kept`; SIZE_MAX: none */
 };
 
-/* The largest of its kind; of variables each. */
+/* The largest of its kind; of variables, and of models whose graphs nobody needs, each. */
 static bool is_first(const struct levers_work *work, const struct lever *lever)
 {
     for (size_t i = 0; i < work->kept_count; i++) {
         const struct lever *other = &work->out->levers[work->kept[i].lever];
-        if (other->kind == lever->kind && other->kind != LEVER_HELD && other->bytes > lever->bytes)
+        if (other->kind == lever->kind && other->kind != LEVER_HELD &&
+            other->kind != LEVER_NO_GRAD && other->bytes > lever->bytes)
             return false;
     }
     return true;

@@ -53,16 +53,19 @@ int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
 }
 
 /* Bytes that are not there any more at that moment. */
-static int64_t alive_at_peak(const struct levers_step *step, const struct levers_edit *edit)
+static void find_alive(const struct levers_step *step, const struct levers_edit *edit,
+                       int64_t *alive, int64_t *held)
 {
-    int64_t alive = 0;
+    *alive = *held = 0;
     for (size_t i = 0; i < edit->count; i++) {
         const struct levers_change *change = &edit->changes[i];
+        const struct levers_block *block = &step->blocks[change->block];
         if (change->how == LEVERS_CUT && change->from <= step->peak && change->to > step->peak &&
-            levers_at_peak(step, &step->blocks[change->block]))
-            alive += step->blocks[change->block].size;
+            levers_at_peak(step, block)) {
+            *alive += block->size;
+            *held += block->purpose == PURPOSE_HELD ? block->size : 0;
+        }
     }
-    return alive;
 }
 
 /* Step and phase of the highest point that is left; of a refusal there is none. */
@@ -92,7 +95,8 @@ int levers_try(struct levers_work *work, struct levers_edit *edit, const struct 
         return 0;
     if (!MEM_GROW(work->kept, work->kept_cap, work->kept_count + 1))
         return ERR_NOMEM;
-    int64_t alive = alive_at_peak(&work->seen.step, edit);
+    int64_t alive, held;
+    find_alive(&work->seen.step, edit, &alive, &held);
     struct levers_kept *kept = &work->kept[work->kept_count++];
     *kept = (struct levers_kept){.lever = work->out->count, .edit = *edit};
     *edit = (struct levers_edit){0};
@@ -103,6 +107,7 @@ int levers_try(struct levers_work *work, struct levers_edit *edit, const struct 
         return err;
     struct lever *lever = &work->out->levers[work->out->count - 1];
     lever->alive = alive;
+    lever->held = held;
     lever->estimated = lever->estimated ||
                        (work->uncut && !lever->at_most && bytes < LEVERS_SURE_OF * work->uncut);
     return find_next(work, at, lever);

@@ -177,6 +177,16 @@ const struct levers_phase *levers_phase_before(const struct levers_phases *phase
     return NULL;
 }
 
+size_t levers_phase_count(const struct levers_phases *phases, enum levers_phase_kind kind,
+                          int64_t step)
+{
+    const struct levers_phase_row *row = &phases->of[kind];
+    size_t count = 0;
+    for (size_t i = 0; i < row->count; i++)
+        count += phases->phases[row->at[i]].step == step;
+    return count;
+}
+
 const struct levers_phase *levers_phase_at(const struct levers_phases *phases, int64_t seq)
 {
     size_t at;

@@ -63,6 +63,9 @@ const struct levers_phase *levers_phase_around(const struct levers_phases *phase
                                                enum levers_phase_kind kind, int64_t seq);
 const struct levers_phase *levers_phase_before(const struct levers_phases *phases,
                                                enum levers_phase_kind kind, int64_t seq);
+/* Outermost ones of that kind and step. */
+size_t levers_phase_count(const struct levers_phases *phases, enum levers_phase_kind kind,
+                          int64_t step);
 /* The innermost one of any kind at `seq`. */
 const struct levers_phase *levers_phase_at(const struct levers_phases *phases, int64_t seq);
 /* Of forward or loss. */

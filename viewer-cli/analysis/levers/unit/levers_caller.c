@@ -42,18 +42,39 @@ int levers_caller_add(struct db *db, struct levers_caller *caller, int64_t site)
     return err;
 }
 
-/* Of the line that calls, in `frames`; SIZE_MAX: not known. */
-static size_t place_of_line(const struct levers_caller *caller)
+static struct levers_last class_at(const struct levers_caller *caller, size_t at)
 {
-    for (size_t i = caller->count; i-- > 0;)
+    const struct levers_last last = levers_last_of(caller->frames[at].name);
+    const bool forward = strcmp(last.begin + last.bytes, ".forward") == 0;
+    return forward ? last : (struct levers_last){"", 0};
+}
+
+/* Of one that has another's `forward`, and of one without frames, nothing is known but what all of
+ * its blocks have in common. */
+void levers_caller_find(struct levers_caller *caller, const char *class_name)
+{
+    caller->called = caller->line = SIZE_MAX;
+    for (size_t i = 0; i < caller->depth && caller->called == SIZE_MAX; i++) {
+        const struct levers_last class = class_at(caller, i);
+        if (class.bytes && (!class_name || (strlen(class_name) == class.bytes &&
+                                            memcmp(class_name, class.begin, class.bytes) == 0)))
+            caller->called = i;
+    }
+    const size_t end = caller->called < caller->count ? caller->called : caller->count;
+    for (size_t i = end; i-- > 0 && caller->line == SIZE_MAX;)
         if (levers_is_programs(&caller->frames[i]))
-            return i;
-    return SIZE_MAX;
+            caller->line = i;
+}
+
+struct levers_last levers_caller_class(const struct levers_caller *caller)
+{
+    return caller->called == SIZE_MAX ? (struct levers_last){"", 0}
+                                      : class_at(caller, caller->called);
 }
 
 struct look {
     const struct levers_caller *caller;
-    size_t depth, line;
+    size_t depth;
     bool same, called;
 };
 
@@ -61,11 +82,11 @@ static int look_at(void *self, const struct frame *frame)
 {
     struct look *look = self;
     const size_t at = look->depth++;
-    if (at > look->line + 1)
+    if (at > look->caller->called)
         return 0;
     const struct frame *other = &look->caller->frames[at];
     const bool alike = other->function == frame->function && other->file == frame->file;
-    if (at <= look->line)
+    if (at < look->caller->called)
         look->same = look->same && alike && other->line == frame->line;
     else
         look->called = alike;
@@ -74,32 +95,20 @@ static int look_at(void *self, const struct frame *frame)
 
 int levers_caller_has(struct db *db, struct levers_caller *caller, int64_t site, bool *yes)
 {
-    struct look look = {.caller = caller, .line = place_of_line(caller), .same = true};
+    struct look look = {.caller = caller, .same = true};
     *yes = true;
-    if (look.line == SIZE_MAX || look.line + 1 >= caller->depth)
+    if (caller->line == SIZE_MAX || caller->called == SIZE_MAX)
         return 0;
     int err = frames_read(db, &caller->read, site, look_at, &look);
-    *yes = look.same && look.depth > look.line && look.called;
+    *yes = look.same && look.called;
     return err;
-}
-
-struct levers_last levers_caller_class(const struct levers_caller *caller)
-{
-    const size_t line = place_of_line(caller);
-    for (size_t i = line + 1; line != SIZE_MAX && i < caller->depth; i++) {
-        const struct levers_last last = levers_last_of(caller->frames[i].name);
-        if (strcmp(last.begin + last.bytes, ".forward") == 0)
-            return last;
-    }
-    return (struct levers_last){"", 0};
 }
 
 int levers_caller_text(const struct levers_caller *caller, char **out)
 {
     struct levers_callers one = {0};
-    const size_t line = place_of_line(caller);
-    if (line != SIZE_MAX)
-        levers_callers_add(&one, &caller->frames[line]);
+    if (caller->line != SIZE_MAX)
+        levers_callers_add(&one, &caller->frames[caller->line]);
     return levers_callers_text(&one, out);
 }
 

@@ -20,14 +20,18 @@ struct levers_caller { /* all zero: no stack so far */
     struct map sites; /* that were seen */
     struct frame frames[LEVERS_CALLER_DEPTH];
     size_t count, depth, seen;
+    size_t line,
+        called; /* places in `frames` of the line and of what it calls; SIZE_MAX: not known */
 };
 
 /* 0 or an error. */
 int levers_caller_add(struct db *db, struct levers_caller *caller, int64_t site);
+/* Once all are known: the class of the module that is called; NULL: the outermost that has a
+ * `forward`, of which levers_caller_class tells the name, with no bytes if there is none. */
+void levers_caller_find(struct levers_caller *caller, const char *class_name);
+struct levers_last levers_caller_class(const struct levers_caller *caller);
 /* That line calls the same function there: a block of the same model. Not known: it may be. */
 int levers_caller_has(struct db *db, struct levers_caller *caller, int64_t site, bool *yes);
-/* Of the module that it calls, by its `forward`; no bytes: not known. */
-struct levers_last levers_caller_class(const struct levers_caller *caller);
 /* "train.py:9"; NULL with 0: not known. */
 int levers_caller_text(const struct levers_caller *caller, char **out);
 void levers_caller_clear(struct levers_caller *caller);

@@ -50,7 +50,7 @@ static bool is_alone(const struct module_index *modules, struct levers_part part
     return true;
 }
 
-static void put_path(const struct module_index *modules, struct levers_part part, struct buf *out)
+int levers_put_part(const struct module_index *modules, struct levers_part part, struct buf *out)
 {
     const size_t model = levers_model_of(part.path).bytes;
     const size_t skipped = model && part.bytes >= model && is_alone(modules, part)
@@ -58,19 +58,5 @@ static void put_path(const struct module_index *modules, struct levers_part part
                                : 0;
     buf_add(out, part.path, model - skipped);
     buf_add(out, part.path + model, part.bytes - model);
-}
-
-int levers_put_part(const struct module_index *modules, struct levers_part part, struct buf *out)
-{
-    const struct module_entry *root = NULL;
-    for (size_t i = 0; i < modules->count && !part.bytes; i++)
-        if (!*modules->entries[i].path)
-            root = &modules->entries[i];
-    if (root)
-        buf_text(out, module_entry_text(root));
-    else if (part.bytes)
-        put_path(modules, part, out);
-    else
-        buf_text(out, "the model");
     return out->broken ? ERR_NOMEM : 0;
 }

@@ -225,7 +225,7 @@ static size_t output_of(const struct levers_step *step, const struct levers_call
 
 /* The input of a call is kept until backward is through with it. Mostly it is saved anyway; where
  * it is not, it is the last one before the call that is as large as what the call leaves; or twice
- * as large under autocast, as what a norm made in float32. */
+ * as large under autocast and gone inside of the call, as what a norm made in float32. */
 static bool keep_input(const struct levers_step *step, const struct again *again,
                        const struct levers_casts *casts, struct levers_edit *edit)
 {
@@ -236,8 +236,9 @@ static bool keep_input(const struct levers_step *step, const struct again *again
     for (size_t i = first; i-- > from;) {
         const struct levers_block *block = &step->blocks[i];
         const int64_t left = step->blocks[again->output].asked;
-        if (block->end > step->blocks[first].seq &&
-            (block->asked == left || (casts->blocks.count && block->asked == 2 * left)))
+        const bool cast = casts->blocks.count && block->asked == 2 * left &&
+                          block->end <= step->blocks[again->call->last].seq;
+        if (block->end > step->blocks[first].seq && (block->asked == left || cast))
             return block->end >= again->first_end || levers_lengthen(edit, i, again->last_end);
     }
     return true;

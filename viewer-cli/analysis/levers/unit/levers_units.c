@@ -39,6 +39,8 @@ struct reading {
     struct map sites;                          /* to places in `ways` */
     struct map again;                          /* modules that backward calls once more */
     bool *blocks_again;                        /* of the step: they are computed again already */
+    const struct levers_block **gradients;     /* one of each module that backward makes some for */
+    size_t gradient_count, gradient_cap;
     struct ways *ways;
     size_t count, cap;
 };
@@ -289,10 +291,8 @@ static int put_block(struct reading *reading, size_t unit, size_t block,
 /* A module may make nothing in forward, as a ReLU in place, and its node something in backward. */
 static void place_gradients(struct reading *reading, size_t unit)
 {
-    const struct levers_step *step = reading->step;
-    for (size_t i = step->older; i < step->count; i++)
-        if (levers_phase_around(&step->phases, LEVERS_BACKWARD, step->blocks[i].seq))
-            instance_of(reading, &reading->units->units[unit], &step->blocks[i]);
+    for (size_t i = 0; i < reading->gradient_count; i++)
+        instance_of(reading, &reading->units->units[unit], reading->gradients[i]);
 }
 
 static int find_calls(struct reading *reading, size_t unit)
@@ -318,6 +318,26 @@ static int find_calls(struct reading *reading, size_t unit)
     reading->units->units[unit].inside = reading->instances;
     reading->instances = (struct map){0};
     mem_free(row.blocks);
+    return err;
+}
+
+static int read_gradients(struct reading *reading)
+{
+    const struct levers_step *step = reading->step;
+    struct map seen = {0};
+    int err = 0;
+    for (size_t i = step->older; i < step->count && reading->places.count && err == 0; i++) {
+        const struct levers_block *block = &step->blocks[i];
+        if (block->module == GROUP_NONE || map_get(&seen, (uint64_t)block->module) != MAP_NONE ||
+            !levers_phase_around(&step->phases, LEVERS_BACKWARD, block->seq))
+            continue;
+        if (!map_put(&seen, (uint64_t)block->module, 1, NULL) ||
+            !MEM_GROW(reading->gradients, reading->gradient_cap, reading->gradient_count + 1))
+            err = ERR_NOMEM;
+        else
+            reading->gradients[reading->gradient_count++] = block;
+    }
+    map_clear(&seen);
     return err;
 }
 
@@ -388,6 +408,8 @@ int levers_units_read(struct db *db, const struct levers_step *step, struct leve
     err = levers_places_read(db, &reading.places);
     if (err >= 0)
         err = read_sites(&reading);
+    if (err >= 0)
+        err = read_gradients(&reading);
     for (size_t i = 0; i < out->count && err >= 0; i++)
         err = find_calls(&reading, i);
     for (size_t i = 0; i < out->count && err >= 0; i++)
@@ -396,6 +418,7 @@ int levers_units_read(struct db *db, const struct levers_step *step, struct leve
     map_clear(&reading.again);
     map_clear(&reading.instances);
     mem_free(reading.blocks_again);
+    mem_free(reading.gradients);
     levers_places_clear(&reading.places);
     frames_clear(&reading.frames);
     mem_free(reading.ways);
