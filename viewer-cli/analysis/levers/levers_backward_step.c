@@ -156,8 +156,8 @@ int levers_optimizer_in_backward(struct levers_work *work)
         .site = LEVERS_NONE,
         .before = "an optimizer for each parameter p, stepped in backward: `def step(p): "
                   "optimizers[p].step(); optimizers[p].zero_grad()`, then "
-                  "`p.register_post_accumulate_grad_hook(step)`, without optimizer.step() behind "
-                  "it"};
+                  "`p.register_post_accumulate_grad_hook(step)` for each that requires a gradient, "
+                  "without optimizer.step() behind it"};
     const struct levers_step *step = &work->seen.step;
     struct levers_edit edit = {0};
     bool clips = true, can = true;

@@ -220,10 +220,12 @@ static int try_whole(struct half *half)
 {
     struct levers_words words = {
         .kind = LEVER_HALF_PRECISION, .changes = true, .anew = true, .site = LEVERS_NONE};
-    words.before = levers_in_loop(half->work->loop, words.kind,
-                                  "model.to(torch.bfloat16) and its floating inputs: "
-                                  "parameters, gradients, optimizer state and activations in 16 "
-                                  "bits");
+    words.before =
+        levers_in_loop(half->work->loop, words.kind,
+                       "model.to(torch.bfloat16), its floating inputs, and what its forward "
+                       "makes in float32 by itself: "
+                       "parameters, gradients, optimizer state and activations in 16 "
+                       "bits");
     half->mixed = half->likely = false;
     return try_half(half, &words);
 }

@@ -132,6 +132,36 @@ static int try_call(struct idle *all, const struct idle_call *call)
     return err;
 }
 
+/* Steps that call it, of those of the window. */
+static int64_t steps_of(const struct idle_calls *found, struct levers_part name)
+{
+    int64_t count = 0, last = GROUP_NONE;
+    for (size_t i = 0; i < found->count; i++) {
+        const struct idle_call *call = &found->calls[i];
+        if (!levers_same_part(call->name, name) || (count && call->phase->step == last))
+            continue;
+        last = call->phase->step;
+        count++;
+    }
+    return count;
+}
+
+int levers_rare_calls(struct levers_work *work, struct map *places)
+{
+    const struct levers_step *step = &work->seen.step;
+    struct idle_calls found = {.no_grad = {.work = work, .step = step}};
+    int err = idle_calls_find(&found);
+    for (size_t i = 0; i < found.count && err >= 0; i++) {
+        const struct no_grad_call *at = &found.calls[i].at;
+        if (steps_of(&found, found.calls[i].name) * 2 > step->last - step->first + 1)
+            continue;
+        for (size_t j = at->first; j < at->after && err >= 0; j++)
+            err = map_put(places, j, 1, NULL) ? 0 : ERR_NOMEM;
+    }
+    idle_calls_clear(&found);
+    return err;
+}
+
 int levers_idle(struct levers_work *work)
 {
     struct idle all = {.found = {.no_grad = {.work = work, .step = &work->seen.step}}};

@@ -51,6 +51,7 @@ struct sizes {
     const struct levers_work *work;
     struct map made;      /* by forwards and losses: bytes asked for */
     struct map gradients; /* that stay when their backward is over: key_of, to how many */
+    struct map rare;      /* places of blocks that are made for another batch */
 };
 
 static uint64_t key_of(const struct levers_phase *backward, int64_t asked)
@@ -64,7 +65,7 @@ static bool count_one(struct map *map, uint64_t key)
     return map_put(map, key, before == MAP_NONE ? 1 : before + 1, NULL);
 }
 
-static int read_sizes(const struct levers_work *work, struct sizes *out)
+static int read_sizes(struct levers_work *work, struct sizes *out)
 {
     const struct levers_step *step = &work->seen.step;
     *out = (struct sizes){.work = work};
@@ -82,11 +83,12 @@ static int read_sizes(const struct levers_work *work, struct sizes *out)
         if (!done)
             return ERR_NOMEM;
     }
-    return 0;
+    return levers_rare_calls(work, &out->rare);
 }
 
 static void clear_sizes(struct sizes *sizes)
 {
+    map_clear(&sizes->rare);
     map_clear(&sizes->made);
     map_clear(&sizes->gradients);
 }
@@ -138,8 +140,9 @@ static bool has_rows(const struct sizes *sizes, const struct levers_block *block
         block->purpose == PURPOSE_LIBRARY || block->purpose == PURPOSE_COPY ||
         block->purpose == PURPOSE_GATHERED || block->purpose == PURPOSE_COMMUNICATION)
         return false;
-    if (levers_outlives(work, block) ||
-        levers_is_cast(&work->casts, (size_t)(block - work->seen.step.blocks)))
+    const size_t place = (size_t)(block - work->seen.step.blocks);
+    if (levers_outlives(work, block) || levers_is_cast(&work->casts, place) ||
+        map_get(&sizes->rare, place) != MAP_NONE)
         return false;
     if (levers_computes(phases, block->seq) || is_batch(&work->seen.step, block))
         return true;

@@ -146,9 +146,10 @@ static int choose_checkpoint(struct together *all, int64_t *lowest)
     return err;
 }
 
-/* Without one of them it may be as low. */
+/* Without one of them it may be as low, or nearly: half of what a line is worth. */
 static int leave_out(struct together *all, int64_t lowest)
 {
+    const int64_t nearly = levers_least(all->work->out->peak) / 2;
     int err = 0;
     for (size_t i = all->work->kept_count; i-- > 0 && err >= 0;) {
         int64_t highest;
@@ -156,7 +157,7 @@ static int leave_out(struct together *all, int64_t lowest)
             continue;
         all->work->kept[i].left_out = true;
         err = highest_of(all, &highest);
-        all->work->kept[i].left_out = err >= 0 && highest <= lowest;
+        all->work->kept[i].left_out = err >= 0 && highest <= lowest + nearly;
         if (err >= 0 && highest < lowest)
             lowest = highest;
     }
@@ -200,6 +201,20 @@ static size_t mark(const struct together *all, bool *estimated)
     return count;
 }
 
+/* Half a batch may not join, and save more alone. */
+static int saves_most(const struct levers_work *work, const struct levers_edit *edit, bool *yes)
+{
+    int64_t highest = 0, most = 0;
+    int err = levers_highest(&work->seen.step, edit, &highest, NULL);
+    for (size_t i = 0; i < work->kept_count; i++) {
+        const struct lever *lever = &work->out->levers[work->kept[i].lever];
+        if (may_join(lever) && lever->bytes > most)
+            most = lever->bytes;
+    }
+    *yes = work->seen.step.highest - highest > most;
+    return err;
+}
+
 int levers_together(struct levers_work *work)
 {
     static const char before_names[] = "all of these: ";
@@ -210,6 +225,7 @@ int levers_together(struct levers_work *work)
         .kind = LEVER_TOGETHER, .site = LEVERS_NONE, .before = before_names};
     const size_t before = work->out->count;
     int64_t lowest;
+    bool most = false;
     int err = choose_checkpoint(&all, &lowest);
     if (err >= 0)
         err = leave_out(&all, lowest);
@@ -219,7 +235,9 @@ int levers_together(struct levers_work *work)
     words.name = buf_string(&text);
     if (err >= 0 && text.broken)
         err = ERR_NOMEM;
-    if (err >= 0 && mark(&all, &words.estimated) > 1)
+    if (err >= 0)
+        err = saves_most(work, &edit, &most);
+    if (err >= 0 && mark(&all, &words.estimated) > 1 && most)
         err = levers_try(work, &edit, &words);
     if (work->out->count > before)
         work->out->levers[before].names_at = sizeof before_names - 1;
