@@ -10,14 +10,17 @@
 
 #include "db.h"
 
-/* For statements: the phase `ph` is an evaluation of no step, or leads to one. What a program names
- * itself around or before an evaluation does so, too. */
+/* For statements about process ?1: the phase `ph` is an evaluation of no step, or leads to one. What
+ * a program names itself around or before an evaluation does so, too. CASE asks for the phase behind
+ * it only where that matters: of thousands of a program's own it is far away. */
 #define PHASES_EVALUATES(ph)                                                                       \
-    " (" ph ".step IS NULL AND " ph ".domain IS NULL AND " ph ".scope = 'process'"                 \
-    "  AND (" ph ".kind = 'eval' OR (" ph ".kind IN ('other', 'user')"                             \
-    "   AND 'eval' = (SELECT n.kind FROM phase n WHERE n.process = " ph ".process"                 \
-    "                  AND n.id > " ph ".id AND n.scope = 'process' AND n.domain IS NULL"          \
-    "                  AND n.kind NOT IN ('other', 'user') ORDER BY n.id LIMIT 1)))) "
+    " CASE WHEN " ph ".step IS NULL AND " ph ".domain IS NULL AND " ph ".scope = 'process'"        \
+    "        AND " ph ".kind IN ('eval', 'other', 'user')"                                         \
+    "        AND EXISTS (SELECT 1 FROM phase WHERE process = ?1 AND kind = 'eval')"                \
+    "      THEN CASE " ph ".kind WHEN 'eval' THEN 1 ELSE coalesce('eval' ="                        \
+    "        (SELECT n.kind FROM phase n WHERE n.process = ?1 AND n.id > " ph ".id"                \
+    "            AND n.scope = 'process' AND n.domain IS NULL"                                     \
+    "            AND n.kind NOT IN ('other', 'user') ORDER BY n.id LIMIT 1), 0) END ELSE 0 END "
 
 /* For statements: it lies behind the beginning of the first of the steps ?3 to ?4 of process ?1 and
  * before the first step behind them. */
