@@ -10,15 +10,16 @@
 
 #include "db.h"
 
-/* For statements about process ?1: the phase `ph` is an evaluation of no step, or leads to one. What
- * a program names itself around or before an evaluation does so, too. CASE asks for the phase behind
- * it only where that matters: of thousands of a program's own it is far away. */
+/* For statements: the phase `ph` is an evaluation of no step, or leads to one. What a program names
+ * itself around or before an evaluation does so, too. CASE asks for the phase behind it only where
+ * that matters, and not for one that is a thousand of the program's own away: SQLite computes both
+ * sides of AND in a column. */
 #define PHASES_EVALUATES(ph)                                                                       \
     " CASE WHEN " ph ".step IS NULL AND " ph ".domain IS NULL AND " ph ".scope = 'process'"        \
     "        AND " ph ".kind IN ('eval', 'other', 'user')"                                         \
-    "        AND EXISTS (SELECT 1 FROM phase WHERE process = ?1 AND kind = 'eval')"                \
     "      THEN CASE " ph ".kind WHEN 'eval' THEN 1 ELSE coalesce('eval' ="                        \
-    "        (SELECT n.kind FROM phase n WHERE n.process = ?1 AND n.id > " ph ".id"                \
+    "        (SELECT n.kind FROM phase n WHERE n.process = " ph ".process"                         \
+    "            AND n.id > " ph ".id AND n.id <= " ph ".id + 1000"                                \
     "            AND n.scope = 'process' AND n.domain IS NULL"                                     \
     "            AND n.kind NOT IN ('other', 'user') ORDER BY n.id LIMIT 1), 0) END ELSE 0 END "
 
