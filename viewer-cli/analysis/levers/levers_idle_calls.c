@@ -26,25 +26,34 @@ static const struct module_entry *module_at(const struct idle_calls *all, size_t
 
 /* ---- what a backward made something for ---- */
 
+#define HASH_BEGIN 14695981039346656037u /* FNV-1a */
+
+static uint64_t hash_on(uint64_t hash, char byte)
+{
+    return (hash ^ (unsigned char)byte) * 1099511628211u;
+}
+
 static uint64_t hash_of(const char *text, size_t bytes)
 {
-    uint64_t hash = 14695981039346656037u;
+    uint64_t hash = HASH_BEGIN;
     for (size_t i = 0; i < bytes; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
+        hash = hash_on(hash, text[i]);
     return hash;
 }
 
-/* Its path, and all that is around it: 'net', 'net.0'. */
+/* Its path, and all that is around it: 'net', 'net.0'. In one pass: a path may be of any length. */
 static int add_worker(struct idle_calls *all, int64_t id)
 {
     const struct module_entry *entry = module_index_at(&all->modules, id);
+    uint64_t hash = HASH_BEGIN;
     if (!map_put(&all->worked, (uint64_t)id, 1, NULL))
         return ERR_NOMEM;
     all->first_works = all->first_works || (entry && !levers_model_of(entry->path).bytes);
-    for (size_t bytes = 1; entry && bytes <= strlen(entry->path); bytes++)
-        if ((entry->path[bytes] == '.' || entry->path[bytes] == '\0') &&
-            !map_put(&all->parts, hash_of(entry->path, bytes), 1, NULL))
+    for (const char *at = entry ? entry->path : ""; *at; at++) {
+        hash = hash_on(hash, *at);
+        if ((at[1] == '.' || at[1] == '\0') && !map_put(&all->parts, hash, 1, NULL))
             return ERR_NOMEM;
+    }
     return 0;
 }
 
