@@ -6,6 +6,7 @@
 #include "buf.h"
 #include "category_rules.h"
 #include "error.h"
+#include "levers_idle_calls.h"
 #include "levers_work.h"
 #include "mem.h"
 #include "query.h"
@@ -274,6 +275,7 @@ int levers_read(struct db *db, const struct peak *peak, bool bounded, struct lev
     levers_cache_clear(&work.cache);
     levers_units_clear(&work.units);
     levers_casts_clear(&work.casts);
+    idle_calls_clear(&work);
     return err < 0 ? err : 0;
 }
 

@@ -125,7 +125,7 @@ static const struct levers_phase *forward_at(const struct levers_step *step, int
     const struct levers_phase *phase = levers_phase_around(&step->phases, LEVERS_FORWARD, seq);
     if (!phase)
         phase = levers_phase_around(&step->phases, LEVERS_LOSS, seq);
-    return phase && !phase->evaluates && phase->step != GROUP_NONE ? phase : NULL;
+    return phase && phase->step != GROUP_NONE ? phase : NULL;
 }
 
 /* Made as the call's first block was, by another module than the last one: the next call. */
@@ -297,7 +297,7 @@ const char *idle_call_class(const struct idle_calls *all, const struct idle_call
     return others == 1 ? module_entry_text(only) : NULL;
 }
 
-int idle_calls_find(struct idle_calls *all)
+static int find(struct idle_calls *all)
 {
     if (!step_of(all)->phases.of[LEVERS_BACKWARD].count)
         return 0;
@@ -316,12 +316,31 @@ int idle_calls_find(struct idle_calls *all)
     return err < 0 ? err : drop_others(all);
 }
 
-void idle_calls_clear(struct idle_calls *all)
+int idle_calls_of(struct levers_work *work, struct idle_calls **out)
 {
+    int err = 0;
+    if (!work->idle) {
+        work->idle = mem_alloc(1, sizeof *work->idle);
+        if (!work->idle)
+            return ERR_NOMEM;
+        *work->idle = (struct idle_calls){.no_grad = {.work = work, .step = &work->seen.step}};
+        err = find(work->idle);
+    }
+    *out = work->idle;
+    return err;
+}
+
+void idle_calls_clear(struct levers_work *work)
+{
+    struct idle_calls *all = work->idle;
+    if (!all)
+        return;
     no_grad_clear(&all->no_grad);
     module_index_clear(&all->modules);
     map_clear(&all->worked);
     map_clear(&all->parts);
     map_clear(&all->idle);
     mem_free(all->calls);
+    mem_free(all);
+    work->idle = NULL;
 }

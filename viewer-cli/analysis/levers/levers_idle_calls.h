@@ -9,7 +9,8 @@
  *
  * A call is what idle modules of one model made in a row, in one forward, until it begins anew.
  *
- * Invariants: calls by their blocks, disjoint; `name` leads into a path of `modules`.
+ * Invariants: calls by their blocks, disjoint; `name` leads into a path of `modules`. They are looked
+ * for once, and two levers read them: what nobody goes through, and what few steps call.
  */
 #ifndef TIDEMARK_ANALYSIS_LEVERS_IDLE_CALLS_H
 #define TIDEMARK_ANALYSIS_LEVERS_IDLE_CALLS_H
@@ -36,9 +37,10 @@ struct idle_calls { /* all zero but no_grad: none */
     size_t count, cap;
 };
 
-/* 0 or an error; idle_calls_clear in both cases. */
-int idle_calls_find(struct idle_calls *all);
-void idle_calls_clear(struct idle_calls *all);
+/* Those of its step, which are looked for once; idle_calls_clear, whatever comes of it. 0 or an
+ * error. */
+int idle_calls_of(struct levers_work *work, struct idle_calls **out);
+void idle_calls_clear(struct levers_work *work);
 /* A backward goes through a model whose paths may be this one's: whether it is another model, the
  * call stacks have to say. */
 bool idle_call_is_unnamed(const struct idle_calls *all, const struct idle_call *call);

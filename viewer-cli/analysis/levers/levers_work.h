@@ -23,6 +23,8 @@ struct levers_kept { /* of a lever that was added: what it changes */
     bool left_out; /* of all changes together: beside the others it takes nothing more off */
 };
 
+struct idle_calls; /* levers_idle_calls.h */
+
 struct levers_work {
     struct levers_seen seen; /* its step: empty unless out->state is LEVERS_READY; or the run, of
                               * requests */
@@ -36,6 +38,7 @@ struct levers_work {
     struct levers_cache cache;
     struct levers_units units;
     struct levers_casts casts;
+    struct idle_calls *idle; /* NULL: not looked for yet */
     struct levers_kept *kept;
     size_t kept_count, kept_cap;
 };
