@@ -12,33 +12,42 @@ int peak_growth_read(struct db *db, struct peak_part *part)
                                        &part->growth_cause);
 }
 
-/* A program that makes no step and no call of a model has no such line. */
-static void put_line(const struct peak_part *part, const char *before, const char *named)
+static void put_known(const struct peak_part *part, const char *before, const char *named)
 {
     char text[GROWTH_TEXT];
     bool leaks = part->growth.kind == GROWTH_GROWING && !part->growth.calls;
     growth_text(text, &part->growth, &part->growth_cause);
-    if (*text)
-        emit_line(part->emit, "%s%s%s%s", before, text, leaks ? ": tidemark leaks" : "",
-                  leaks ? named : "");
+    emit_line(part->emit, "%s%s%s%s", before, text, leaks ? ": tidemark leaks" : "",
+              leaks ? named : "");
+}
+
+/* What was judged are calls of a model, and the peak is in no step. */
+static bool is_without_steps(const struct peak_part *part)
+{
+    return part->growth.calls && part->peak->step == PEAK_NONE;
+}
+
+static void put(const struct peak_part *part, const char *before, const char *named)
+{
+    if (part->growth.kind == GROWTH_UNKNOWN)
+        emit_line(part->emit, "%snot judged, %s", before,
+                  is_without_steps(part) ? "no training step was seen" : "too few complete steps");
+    else
+        put_known(part, before, named);
 }
 
 void peak_put_growth_line(const struct peak_part *part, const char *named)
 {
-    bool steps = !part->growth.calls || part->peak->step != PEAK_NONE; /* calls: of no step */
-    if (part->growth.kind == GROWTH_UNKNOWN)
-        emit_line(part->emit, "growth: not judged, %s",
-                  steps ? "too few complete steps" : "no training step was seen");
-    else
-        put_line(part, "growth: ", named);
+    put(part, "growth: ", named);
 }
 
+/* A data loader's worker has no such lines. */
 void peak_put_growth(const struct peak_part *part)
 {
-    if (part->growth.kind == GROWTH_UNKNOWN)
+    if (part->growth.kind == GROWTH_UNKNOWN && is_without_steps(part))
         return;
     emit_heading(part->emit, "Growth");
-    put_line(part, "", "");
+    put(part, "", "");
 }
 
 static const struct emit_column columns[] = {
