@@ -155,20 +155,30 @@ static const struct emit_column view_columns[] = {
 };
 
 /* One question for all processes: the view goes through the curves of all of them for each answer.
- * Rows come in the order of the report's scopes. */
+ * Rows come in the order of the report's scopes. What is known of a process or its device stands
+ * beside its rows by windows: SQLite joins such tables by going through all of them for each row,
+ * and there may be ten thousand processes. */
 static const char view_sql[] =
     "WITH " DEVICE_PLACES ", asked(process, begin_ns, end_ns) AS ("
     " SELECT process, min(begin_ns), max(coalesce(end_ns, 9223372036854775807)) FROM phase"
-    "  WHERE step BETWEEN ?1 AND ?2 GROUP BY process)"
-    "SELECT t.process, t.device, t.at_ns, t.allocated, t.reserved, t.from_ns, t.max_allocated,"
-    "       t.max_reserved, row_number() OVER (PARTITION BY t.process, t.device"
-    "                                          ORDER BY t.at_ns DESC) AS behind"
-    "  FROM timeline t LEFT JOIN asked a ON a.process = t.process"
-    "  LEFT JOIN (SELECT p.process, p.place, d.device FROM device_places p"
-    "              JOIN device_text d ON d.id = p.device) o"
-    "    ON o.process = t.process AND o.device = t.device"
-    " WHERE ?1 IS NULL OR (t.at_ns > a.begin_ns AND t.from_ns < a.end_ns)"
-    " ORDER BY t.process, o.place, t.at_ns";
+    "  WHERE step BETWEEN ?1 AND ?2 GROUP BY process),"
+    "told(process, device, at_ns, allocated, reserved, from_ns, max_allocated, max_reserved,"
+    "     place, begin_ns, end_ns) AS ("
+    " SELECT process, device, at_ns, allocated, reserved, from_ns, max_allocated, max_reserved,"
+    "        NULL, NULL, NULL FROM timeline"
+    " UNION ALL SELECT p.process, d.device, NULL, NULL, NULL, NULL, NULL, NULL, p.place, NULL, NULL"
+    "             FROM device_places p JOIN device_text d ON d.id = p.device"
+    " UNION ALL SELECT process, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, begin_ns, end_ns"
+    "             FROM asked),"
+    "placed AS ("
+    " SELECT *, max(place) OVER (PARTITION BY process, device) AS its_place,"
+    "        max(begin_ns) OVER (PARTITION BY process) AS its_begin_ns,"
+    "        max(end_ns) OVER (PARTITION BY process) AS its_end_ns FROM told)"
+    "SELECT process, device, at_ns, allocated, reserved, from_ns, max_allocated, max_reserved,"
+    "       row_number() OVER (PARTITION BY process, device ORDER BY at_ns DESC) AS behind"
+    "  FROM placed"
+    " WHERE at_ns IS NOT NULL AND (?1 IS NULL OR (at_ns > its_begin_ns AND from_ns < its_end_ns))"
+    " ORDER BY process, its_place, at_ns";
 
 static void open_list(struct emit *emit)
 {
