@@ -108,6 +108,24 @@ TEST(a_leak_under_lengths_that_vary)
     db_close(db);
 }
 
+/* A program numbers its steps as it likes. */
+TEST(numbers_with_gaps)
+{
+    struct db *db = empty();
+    for (int64_t i = 0; i < 20; i++)
+        put(db, "backward", 10 * i, i, KIB(1000 + 320 * i), KIB(500 + 320 * i));
+    struct growth growth = read_growth(db);
+    CHECK_INT(growth.kind, GROWTH_GROWING);
+    check_text(&growth, "32.0 KiB per step, steps 10 to 190");
+    REQUIRE(db_exec(db, "INSERT INTO thinned VALUES(9, 1, 2, 'blocks', 100)") == 0);
+    CHECK_INT(read_growth(db).kind, GROWTH_GROWING);
+    REQUIRE(db_exec(db, "INSERT INTO thinned VALUES(9, 1, 2, 'phases', 100)") == 0);
+    growth = read_growth(db);
+    CHECK_INT(growth.kind, GROWTH_UNKNOWN);
+    CHECK(growth.thinned);
+    db_close(db);
+}
+
 TEST(the_first_step_makes_what_stays)
 {
     struct db *db = empty();
@@ -267,9 +285,9 @@ TEST(blocks_without_a_call_site_are_not_the_same_blocks)
     CHECK(!larger.found);
 }
 
-TEST_MAIN(TEST_CASE(a_leak_in_every_step), TEST_CASE(a_leak_in_every_second_step),
-          TEST_CASE(lengths_that_vary_are_no_growth), TEST_CASE(a_leak_under_lengths_that_vary),
-          TEST_CASE(the_first_step_makes_what_stays),
+TEST_MAIN(TEST_CASE(numbers_with_gaps), TEST_CASE(a_leak_in_every_step),
+          TEST_CASE(a_leak_in_every_second_step), TEST_CASE(lengths_that_vary_are_no_growth),
+          TEST_CASE(a_leak_under_lengths_that_vary), TEST_CASE(the_first_step_makes_what_stays),
           TEST_CASE(a_cache_that_fills_up_once_is_steady_afterwards),
           TEST_CASE(calls_of_a_model_that_generates),
           TEST_CASE(calls_are_compared_with_those_of_their_sequence),

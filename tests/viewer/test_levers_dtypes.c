@@ -49,7 +49,7 @@ TEST(half_of_all_is_a_bound)
     struct lever lever = lever_with(PARAMETERS GRAPHS PRODUCTS, LEVER_HALF_PRECISION);
     CHECK_INT(lever.bytes, MIB(390));
     CHECK(lever.at_most && lever.changes && !lever.estimated);
-    CHECK(strstr(last_text, "its floating inputs, and what its forward makes in float32") != NULL);
+    CHECK(strstr(last_text, "tensors that forward() creates in float32") != NULL);
     /* The activations may be of code that casts: 150 is less than half of it. */
     CHECK_INT(lever_with(PARAMETERS GRAPHS, LEVER_HALF_PRECISION).bytes, 0);
 }

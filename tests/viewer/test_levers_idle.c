@@ -52,7 +52,14 @@ static void train_with_teacher(struct script *script)
 enum { SAVED = 870 - 50 - 10 - 300 }; /* a layer's output is there until the second one after it */
 
 static char last_text[200];
-static size_t last_count; /* of such levers */
+static size_t last_count;                /* of such levers */
+static int64_t last_half, last_together; /* MiB of two others; -1 */
+
+static int64_t mib_of(const struct levers *levers, enum lever_kind kind)
+{
+    const struct lever *lever = find(levers, kind);
+    return lever ? lever->bytes / MIB(1) : -1;
+}
 
 /* MiB; -1: it is not there. Of steps from the first one on. */
 static int64_t idle_from(const struct script *script, const char *sql, int64_t first)
@@ -67,6 +74,8 @@ static int64_t idle_from(const struct script *script, const char *sql, int64_t f
     const struct lever *lever = find(&levers, LEVER_NO_GRAD);
     int64_t bytes = lever ? lever->bytes : -MIB(1);
     snprintf(last_text, sizeof last_text, "%s", lever ? lever->text : "");
+    last_half = mib_of(&levers, LEVER_HALF_BATCH);
+    last_together = mib_of(&levers, LEVER_TOGETHER);
     last_count = 0;
     for (size_t i = 0; i < levers.count; i++)
         last_count += levers.levers[i].kind == LEVER_NO_GRAD;
@@ -287,7 +296,73 @@ TEST(a_part_without_a_known_caller)
     CHECK_INT(idle(&script, MODULES("stem.0", "layer.0", "net.0")), -1);
 }
 
-TEST_MAIN(TEST_CASE(a_teacher_keeps_nothing_under_no_grad),
+/* ---- half the batch, and all together ---- */
+
+/* A program may number them by tens. */
+TEST(steps_are_counted_whatever_their_numbers)
+{
+    struct script script = {0};
+    train_with_teacher(&script);
+    CHECK_INT(idle(&script, two_models), SAVED);
+    CHECK_INT(last_half, 410);
+    CHECK_INT(last_together, 665);
+    for (int i = 0; i < script.phase_count; i++)
+        if (script.phases[i].step > 0)
+            script.phases[i].step *= 10;
+    CHECK_INT(idle(&script, two_models), SAVED);
+    CHECK_INT(last_half, 410);
+    CHECK_INT(last_together, 665);
+}
+
+/* As one that draws samples now and then: they have a batch of their own. In step 1 alone: of 50 +
+ * 410 + 200 and two of 10 in backward half a batch takes half of the student's. */
+TEST(what_few_steps_call_is_not_halved)
+{
+    struct script script = {0};
+    int kept = 0;
+    train_with_teacher(&script);
+    for (int i = 0; i < script.block_count; i++) {
+        const int64_t seq = script.blocks[i].seq;
+        if (seq < at(0, 0) || (seq >= at(1, 0) && seq < at(2, 0)) || seq % 1000 >= 50)
+            script.blocks[kept++] = script.blocks[i];
+    }
+    script.block_count = kept;
+    idle(&script, two_models);
+    CHECK_INT(last_half, 110);
+}
+
+/* In an optimizer's step there are 60 and so much, of which half a batch takes 5: beside no_grad,
+ * which leaves 360 or 362, it takes 25 off, or 5 of 1270. */
+TEST(what_takes_next_to_nothing_more_off_is_left_out)
+{
+    static const int64_t spikes[] = {280, 302};
+    for (int i = 0; i < 2; i++) {
+        struct script script = {0};
+        train_with_teacher(&script);
+        script_block(&script, 11, SCRIPT_LIVES, MIB(400), BUILD);
+        for (int step = 0; step < STEPS; step++)
+            script_block(&script, at(step, 250), at(step, 260), MIB(spikes[i]), OTHER);
+        CHECK_INT(idle(&script, two_models), i ? SAVED - 2 : SAVED);
+        CHECK_INT(last_together, i ? -1 : 870 - 55 - 280);
+    }
+}
+
+/* Before the first step 750 were there: each change alone leaves that, as all do. */
+TEST(all_together_save_no_more_than_one)
+{
+    struct script script = {0};
+    train_with_teacher(&script);
+    script_block(&script, 20, 30, MIB(700), OTHER);
+    CHECK_INT(idle(&script, two_models), 870 - 750);
+    CHECK_INT(last_half, 870 - 750);
+    CHECK_INT(last_together, -1);
+}
+
+TEST_MAIN(TEST_CASE(steps_are_counted_whatever_their_numbers),
+          TEST_CASE(what_few_steps_call_is_not_halved),
+          TEST_CASE(what_takes_next_to_nothing_more_off_is_left_out),
+          TEST_CASE(all_together_save_no_more_than_one),
+          TEST_CASE(a_teacher_keeps_nothing_under_no_grad),
           TEST_CASE(a_call_that_begins_anew_is_another),
           TEST_CASE(the_first_model_is_called_by_its_class), TEST_CASE(a_part_of_the_model),
           TEST_CASE(a_module_with_gradients_is_not_idle),

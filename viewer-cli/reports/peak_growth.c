@@ -21,17 +21,19 @@ static void put_known(const struct peak_part *part, const char *before, const ch
               leaks ? named : "");
 }
 
-/* What was judged are calls of a model, and the peak is in no step. */
-static bool is_without_steps(const struct peak_part *part)
+static const char *why_not_judged(const struct peak_part *part)
 {
-    return part->growth.calls && part->peak->step == PEAK_NONE;
+    if (part->growth.thinned)
+        return "most steps were thinned out (record --keep, --max-size)";
+    /* What counted are calls of a model, and the peak is in no step. */
+    return part->growth.calls && part->peak->step == PEAK_NONE ? "no training step was seen"
+                                                               : "too few complete steps";
 }
 
 static void put(const struct peak_part *part, const char *before, const char *named)
 {
     if (part->growth.kind == GROWTH_UNKNOWN)
-        emit_line(part->emit, "%snot judged, %s", before,
-                  is_without_steps(part) ? "no training step was seen" : "too few complete steps");
+        emit_line(part->emit, "%snot judged, %s", before, why_not_judged(part));
     else
         put_known(part, before, named);
 }
@@ -41,11 +43,8 @@ void peak_put_growth_line(const struct peak_part *part, const char *named)
     put(part, "growth: ", named);
 }
 
-/* A data loader's worker has no such lines. */
 void peak_put_growth(const struct peak_part *part)
 {
-    if (part->growth.kind == GROWTH_UNKNOWN && is_without_steps(part))
-        return;
     emit_heading(part->emit, "Growth");
     put(part, "", "");
 }

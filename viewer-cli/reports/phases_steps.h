@@ -12,8 +12,9 @@
 
 /* For statements: the phase `ph` is an evaluation of no step, or leads to one. What a program names
  * itself around or before an evaluation does so, too. CASE asks for the phase behind it only where
- * that matters, and not for one that is a thousand of the program's own away: SQLite computes both
- * sides of AND in a column. */
+ * that matters: SQLite computes both sides of AND in a column. It looks no more than a thousand
+ * numbers ahead, of phases of all processes, threads and libraries: each phase looks for itself, so
+ * without an end many thousands of a program's own in a row take minutes. */
 #define PHASES_EVALUATES(ph)                                                                       \
     " CASE WHEN " ph ".step IS NULL AND " ph ".domain IS NULL AND " ph ".scope = 'process'"        \
     "        AND " ph ".kind IN ('eval', 'other', 'user')"                                         \

@@ -238,11 +238,21 @@ static int judge_sequences(const struct unit *units, size_t count, struct growth
     return err;
 }
 
-/* Of a recording that was thinned out the steps with the highest peaks are left: no sample of all.
- */
-static bool are_most(const struct unit *units, size_t count)
+/* Of a recording that was thinned out the steps with the highest peaks are left: no sample of all,
+ * unless they are most. A program may number its steps as it likes where none is missing. */
+static int read_thinned(struct db *db, int64_t process, const struct units *units, bool *thinned)
 {
-    return (int64_t)count > (units[count - 1].number - units[0].number) / 2;
+    int64_t phases = 0;
+    size_t count = units->count;
+    *thinned = false;
+    if (!count || (int64_t)count > (units->units[count - 1].number - units->units[0].number) / 2)
+        return 0;
+    int err = query_read(db,
+                         "SELECT coalesce(sum(n), 0) AS phases FROM thinned"
+                         " WHERE what = 'phases' AND coalesce(process, ?1) = ?1",
+                         Q_IN(process), Q_OUT(Q_INT(phases)));
+    *thinned = phases > 0;
+    return err;
 }
 
 int growth_read(struct db *db, int64_t process, int64_t device, struct growth *out)
@@ -255,7 +265,9 @@ int growth_read(struct db *db, int64_t process, int64_t device, struct growth *o
         out->calls = true;
         err = read_units(db, calls_sql, process, device, CATEGORY_UNKNOWN, &units);
     }
-    if (err == 0 && units.count > GROWTH_LEAST && are_most(units.units, units.count))
+    if (err == 0)
+        err = read_thinned(db, process, &units, &out->thinned);
+    if (err == 0 && units.count > GROWTH_LEAST && !out->thinned)
         judge(units.units + 1, units.count - 1, out);
     if (err == 0 && out->calls && out->kind == GROWTH_VARYING)
         err = judge_sequences(units.units, units.count, out);

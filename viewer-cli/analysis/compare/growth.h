@@ -33,7 +33,7 @@
 enum { GROWTH_LEAST = 5 };
 
 enum growth_kind {
-    GROWTH_UNKNOWN, /* too few units, or most were thinned out */
+    GROWTH_UNKNOWN, /* too few units, or `thinned` */
     GROWTH_STEADY,  /* peaks are within a hundredth of each other */
     GROWTH_GROWING, /* what stays allocated rises */
     GROWTH_VARYING  /* peaks differ, and what stays allocated does not rise */
@@ -42,6 +42,7 @@ enum growth_kind {
 struct growth {
     enum growth_kind kind;
     bool calls;              /* units are calls of the model, counted from 0; else steps */
+    bool thinned;            /* of GROWTH_UNKNOWN: most of them were thinned out */
     int64_t units;           /* that count */
     int64_t first, last;     /* of them */
     int64_t per_unit;        /* bytes; of GROWTH_GROWING, else 0 */

@@ -222,8 +222,8 @@ static int try_whole(struct half *half)
         .kind = LEVER_HALF_PRECISION, .changes = true, .anew = true, .site = LEVERS_NONE};
     words.before =
         levers_in_loop(half->work->loop, words.kind,
-                       "model.to(torch.bfloat16), its floating inputs, and what its forward "
-                       "makes in float32 by itself: "
+                       "model.to(torch.bfloat16); cast the model's floating-point inputs, and "
+                       "tensors that forward() creates in float32: "
                        "parameters, gradients, optimizer state and activations in 16 "
                        "bits");
     half->mixed = half->likely = false;

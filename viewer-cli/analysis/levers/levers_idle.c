@@ -13,7 +13,7 @@
 
 struct idle {
     struct idle_calls *found;
-    struct levers_part tried;
+    size_t tried; /* the first call of that name */
 };
 
 static int make_edit(struct no_grad *no_grad, void *self)
@@ -22,7 +22,7 @@ static int make_edit(struct no_grad *no_grad, void *self)
     int err = 0;
     no_grad_begin_edit(no_grad);
     for (size_t i = 0; i < all->found->count && err >= 0; i++)
-        if (levers_same_part(all->found->calls[i].name, all->tried))
+        if (all->found->calls[i].named == all->tried)
             err = no_grad_cut(no_grad, &all->found->calls[i].at);
     return err < 0 ? err : no_grad_cut_older(no_grad);
 }
@@ -111,7 +111,7 @@ static int try_words(struct idle *all, const struct idle_call *call,
                                  .site = LEVERS_NONE,
                                  .before = buf_string(&text),
                                  .brief = buf_string(&brief)};
-    all->tried = call->name;
+    all->tried = call->named;
     if (err >= 0)
         err = no_grad_try(&all->found->no_grad, make_edit, all, &words);
     buf_clear(&text);
@@ -132,32 +132,58 @@ static int try_call(struct idle *all, const struct idle_call *call)
     return err;
 }
 
-/* Steps that call it, of those of the window. */
-static int64_t steps_of(const struct idle_calls *found, struct levers_part name)
+/* That train; a program may number them as it likes. */
+static size_t count_steps(const struct levers_phases *phases)
 {
-    int64_t count = 0, last = GROUP_NONE;
-    for (size_t i = 0; i < found->count; i++) {
-        const struct idle_call *call = &found->calls[i];
-        if (!levers_same_part(call->name, name) || (count && call->phase->step == last))
-            continue;
-        last = call->phase->step;
-        count++;
+    const struct levers_phase_row *forwards = &phases->of[LEVERS_FORWARD];
+    int64_t last = GROUP_NONE;
+    size_t count = 0;
+    for (size_t i = 0; i < forwards->count; i++) {
+        const int64_t step = phases->phases[forwards->at[i]].step;
+        count += step != GROUP_NONE && step != last;
+        last = step != GROUP_NONE ? step : last;
     }
     return count;
 }
 
+/* Of each name, at the place of its first call: the steps that have one. */
+static void count_callers(const struct idle_calls *found, size_t *callers, int64_t *last)
+{
+    for (size_t i = 0; i < found->count; i++) {
+        const struct idle_call *call = &found->calls[i];
+        callers[call->named] += !callers[call->named] || call->phase->step != last[call->named];
+        last[call->named] = call->phase->step;
+    }
+}
+
+static int put_rare(const struct idle_calls *found, const size_t *callers, size_t steps,
+                    struct map *places)
+{
+    int err = 0;
+    for (size_t i = 0; i < found->count; i++) {
+        const struct no_grad_call *at = &found->calls[i].at;
+        for (size_t j = at->first; j < at->after && err == 0; j++)
+            if (callers[found->calls[i].named] * 2 <= steps && !map_put(places, j, 1, NULL))
+                err = ERR_NOMEM;
+    }
+    return err;
+}
+
 int levers_rare_calls(struct levers_work *work, struct map *places)
 {
-    const struct levers_step *step = &work->seen.step;
     struct idle_calls *found;
     int err = idle_calls_of(work, &found);
-    for (size_t i = 0; err >= 0 && i < found->count; i++) {
-        const struct no_grad_call *at = &found->calls[i].at;
-        if (steps_of(found, found->calls[i].name) * 2 > step->last - step->first + 1)
-            continue;
-        for (size_t j = at->first; j < at->after && err >= 0; j++)
-            err = map_put(places, j, 1, NULL) ? 0 : ERR_NOMEM;
+    if (err < 0 || !found->count)
+        return err;
+    size_t *callers = mem_alloc(found->count, sizeof *callers);
+    int64_t *last = mem_alloc(found->count, sizeof *last);
+    err = callers && last ? 0 : ERR_NOMEM;
+    if (err == 0) {
+        count_callers(found, callers, last);
+        err = put_rare(found, callers, count_steps(&work->seen.step.phases), places);
     }
+    mem_free(callers);
+    mem_free(last);
     return err;
 }
 
@@ -165,13 +191,8 @@ int levers_idle(struct levers_work *work)
 {
     struct idle all = {0};
     int err = idle_calls_of(work, &all.found);
-    for (size_t i = 0; err >= 0 && i < all.found->count; i++) {
-        struct idle_call *calls = all.found->calls;
-        if (calls[i].tried)
-            continue;
-        for (size_t j = i; j < all.found->count; j++)
-            calls[j].tried |= levers_same_part(calls[j].name, calls[i].name);
-        err = try_call(&all, &calls[i]);
-    }
+    for (size_t i = 0; err >= 0 && i < all.found->count; i++)
+        if (all.found->calls[i].named == i)
+            err = try_call(&all, &all.found->calls[i]);
     return err;
 }

@@ -297,6 +297,23 @@ const char *idle_call_class(const struct idle_calls *all, const struct idle_call
     return others == 1 ? module_entry_text(only) : NULL;
 }
 
+/* Calls of one name may be many. */
+static int find_names(struct idle_calls *all)
+{
+    struct map names = {0};
+    int err = 0;
+    for (size_t i = 0; i < all->count && err == 0; i++) {
+        struct idle_call *call = &all->calls[i];
+        const uint64_t name = hash_of(call->name.path, call->name.bytes);
+        const uint64_t first = map_get(&names, name);
+        call->named = first == MAP_NONE ? i : (size_t)first;
+        if (first == MAP_NONE && !map_put(&names, name, i, NULL))
+            err = ERR_NOMEM;
+    }
+    map_clear(&names);
+    return err;
+}
+
 static int find(struct idle_calls *all)
 {
     if (!step_of(all)->phases.of[LEVERS_BACKWARD].count)
@@ -313,7 +330,9 @@ static int find(struct idle_calls *all)
     if (err < 0 || !all->count)
         return err;
     err = find_other_workers(all);
-    return err < 0 ? err : drop_others(all);
+    if (err >= 0)
+        err = drop_others(all);
+    return err < 0 ? err : find_names(all);
 }
 
 int idle_calls_of(struct levers_work *work, struct idle_calls **out)

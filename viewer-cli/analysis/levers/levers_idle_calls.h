@@ -9,8 +9,8 @@
  *
  * A call is what idle modules of one model made in a row, in one forward, until it begins anew.
  *
- * Invariants: calls by their blocks, disjoint; `name` leads into a path of `modules`. They are looked
- * for once, and two levers read them: what nobody goes through, and what few steps call.
+ * Invariants: calls by their blocks, disjoint; `name` leads into a path of `modules`. They are
+ * looked for once, and two levers read them: what nobody goes through, and what few steps call.
  */
 #ifndef TIDEMARK_ANALYSIS_LEVERS_IDLE_CALLS_H
 #define TIDEMARK_ANALYSIS_LEVERS_IDLE_CALLS_H
@@ -23,7 +23,7 @@ struct idle_call {
     const struct levers_phase *phase;
     struct no_grad_call at;
     struct levers_part name; /* what the paths of its modules share */
-    bool tried;
+    size_t named;            /* the first call with that name */
 };
 
 struct idle_calls { /* all zero but no_grad: none */

@@ -2,7 +2,7 @@
  * All changes together that do not stand in each other's way: one of each kind, and every variable
  * that is held. Of checkpoints the one that saves most with the others, if any does: a checkpoint
  * of a whole model computes its logits again, which chunks of its loss would never have at once.
- * What takes nothing more off beside the others is left out.
+ * What takes no half of what a line is worth off beside the others is left out.
  */
 #include "buf.h"
 #include "error.h"
@@ -211,7 +211,7 @@ static int saves_most(const struct levers_work *work, const struct levers_edit *
         if (may_join(lever) && lever->bytes > most)
             most = lever->bytes;
     }
-    *yes = work->seen.step.highest - highest > most;
+    *yes = levers_saved(work, highest, false) > most;
     return err;
 }
 

@@ -79,6 +79,15 @@ static int find_next(const struct levers_work *work, int64_t at, struct lever *l
     return lever->next_phase ? 0 : ERR_NOMEM;
 }
 
+/* What the source counts and never showed is there with the lever too. */
+int64_t levers_saved(const struct levers_work *work, int64_t highest, bool anew)
+{
+    int64_t unseen = work->seen.peak->allocated - work->seen.step.highest;
+    if (!anew && highest + unseen < work->out->floor)
+        highest = work->out->floor - unseen;
+    return work->seen.step.highest - highest;
+}
+
 int levers_try(struct levers_work *work, struct levers_edit *edit, const struct levers_words *words)
 {
     int64_t highest, bytes, at;
@@ -86,11 +95,7 @@ int levers_try(struct levers_work *work, struct levers_edit *edit, const struct 
     int err = levers_highest(&work->seen.step, edit, &highest, &at);
     if (err < 0)
         return err;
-    /* What the source counts and never showed is there with the lever too. */
-    int64_t unseen = work->seen.peak->allocated - work->seen.step.highest;
-    if (!words->anew && highest + unseen < work->out->floor)
-        highest = work->out->floor - unseen;
-    bytes = work->seen.step.highest - highest;
+    bytes = levers_saved(work, highest, words->anew);
     if (bytes < levers_least(work->out->peak))
         return 0;
     if (!MEM_GROW(work->kept, work->kept_cap, work->kept_count + 1))

@@ -20,7 +20,7 @@ struct levers_kept { /* of a lever that was added: what it changes */
     size_t lever;
     struct levers_edit edit;
     char *brief;   /* in a row of several; NULL: as its kind is called */
-    bool left_out; /* of all changes together: beside the others it takes nothing more off */
+    bool left_out; /* of all changes together: beside the others it takes next to nothing off */
 };
 
 struct idle_calls; /* levers_idle_calls.h */
@@ -61,6 +61,9 @@ struct levers_words {
  * is, it takes the edit over, which is empty then. 0 or an error. */
 int levers_try(struct levers_work *work, struct levers_edit *edit,
                const struct levers_words *words);
+/* Where the highest point of the step is `highest` then: what was there before the first step stays
+ * the peak, unless that is made anew, too. */
+int64_t levers_saved(const struct levers_work *work, int64_t highest, bool anew);
 /* One whose bytes are known. */
 int levers_add(struct levers_work *work, int64_t bytes, int64_t reserved,
                const struct levers_words *words);
