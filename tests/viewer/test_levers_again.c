@@ -106,6 +106,47 @@ TEST(what_is_computed_again_is_no_lever)
     CHECK_INT(lever_of(&script, PLACES, LEVER_CHECKPOINT, "Model").bytes, 0);
 }
 
+/* ---- several models ---- */
+
+/* A teacher of the same class runs behind them, and no backward goes through it. */
+static void add_teacher(struct script *script)
+{
+    for (int step = 0; step < 2; step++)
+        for (int i = 0; i < 4; i++) {
+            int64_t born = at(step, FORWARD) + 50 + 10 * i;
+            script_block(script, born + 1, at(step, OPTIMIZER) + 9 - i, MIB(40), ENCODE);
+            script_block(script, born + 2, at(step, OPTIMIZER) + 20 - i, MIB(10), ENCODE);
+        }
+}
+
+TEST(no_checkpoint_of_what_no_backward_uses)
+{
+    static const char places[] =
+        PLACES "INSERT INTO module VALUES(7,'T#2.h.0','Block'),(8,'T#2.h.1','Block'),"
+               "(9,'T#2.h.2','Block'),(10,'T#2.h.3','Block')";
+    struct script script = {0};
+    train_blocks(&script, 0, RNN);
+    add_teacher(&script);
+    /* 50 + 200 + 200; with it 50 + 40 + 200, one of 40 again, less an output, and 5 behind it */
+    CHECK_INT(lever_of(&script, places, LEVER_CHECKPOINT, "Block").bytes, MIB(125));
+    CHECK(strstr(last_text, "checkpoint each Block (h[0-3]), called in m.py:5: ") == last_text);
+    CHECK(lever_of(&script, places, LEVER_NO_GRAD, "around T.h").bytes > 0);
+}
+
+/* The first model has no path: the others' alone would be a part of what is counted. */
+TEST(models_of_which_one_has_no_path_are_not_named)
+{
+    static const char places[] =
+        PLACES "DELETE FROM module WHERE id = 1;"
+               "UPDATE module SET path = CASE id WHEN 2 THEN '' ELSE 'Block#' || (id - 1) END";
+    struct script script = {0};
+    train_blocks(&script, 0, RNN);
+    CHECK(lever_of(&script, places, LEVER_CHECKPOINT, "Block").bytes > 0);
+    CHECK(strstr(last_text, "checkpoint each Block, called in m.py:5: ") == last_text);
+    CHECK_INT(lever_of(&script, places, LEVER_CHECKPOINT_HALF, "").bytes, 0);
+    CHECK(lever_of(&script, PLACES, LEVER_CHECKPOINT_HALF, "of h[0-3]").bytes > 0);
+}
+
 /* ---- two classes ---- */
 
 /* Two calls of a Block, with 40 MiB, then two of a Tail with 30; each leaves 10. */
@@ -366,7 +407,9 @@ TEST(copies_of_weights_are_not_halved)
     CHECK_INT(all - lever_of(&script, AUTOCAST, LEVER_HALF_BATCH, "").bytes, MIB((10 + 2) / 2));
 }
 
-TEST_MAIN(TEST_CASE(layers_that_are_not_computed_again_can_be),
+TEST_MAIN(TEST_CASE(no_checkpoint_of_what_no_backward_uses),
+          TEST_CASE(models_of_which_one_has_no_path_are_not_named),
+          TEST_CASE(layers_that_are_not_computed_again_can_be),
           TEST_CASE(what_is_computed_again_is_no_lever),
           TEST_CASE(a_list_of_parts_is_gone_through_in_one_call),
           TEST_CASE(a_switch_is_for_layers_inside_of_others_too),

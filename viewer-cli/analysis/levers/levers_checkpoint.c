@@ -340,6 +340,7 @@ static int add_half(struct levers_work *work, const struct levers_trial *best)
     struct buf text = {0};
     if (best->count != 1 || !levers_is_repeated(best->units[0]) ||
         levers_is_single(best->units[0]) || best->units[0]->sequential ||
+        (best->units[0]->scattered && !best->units[0]->instances) ||
         is_switched_with(&work->units, best->units[0], false))
         return 0;
     if (!take_half(best->units[0], &half))
@@ -396,13 +397,24 @@ static int try_units(struct levers_work *work, const struct levers_units *units)
     return err;
 }
 
+/* A model that no backward uses is computed again by none: torch.no_grad() is for it. */
+static int read_units(struct levers_work *work)
+{
+    struct map idle = {0};
+    int err = levers_idle_blocks(work, &idle);
+    if (err >= 0)
+        err = levers_units_read(work->seen.db, &work->seen.step, &idle, &work->units);
+    map_clear(&idle);
+    return err;
+}
+
 int levers_checkpoint(struct levers_work *work)
 {
     bool any;
     const bool recomputes = work->seen.step.phases.recomputes;
     if (!has_backward(&work->seen.step))
         return try_no_grad(work);
-    int err = levers_units_read(work->seen.db, &work->seen.step, &work->units);
+    int err = read_units(work);
     if (err >= 0)
         err = levers_casts_read(work->seen.db, work->seen.peak->process, &work->seen.step,
                                 &work->casts);

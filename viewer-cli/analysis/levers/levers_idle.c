@@ -156,16 +156,30 @@ static void count_callers(const struct idle_calls *found, size_t *callers, int64
     }
 }
 
+static int put_blocks(const struct no_grad_call *call, struct map *places)
+{
+    int err = 0;
+    for (size_t i = call->first; i < call->after && err == 0; i++)
+        err = map_put(places, i, 1, NULL) ? 0 : ERR_NOMEM;
+    return err;
+}
+
 static int put_rare(const struct idle_calls *found, const size_t *callers, size_t steps,
                     struct map *places)
 {
     int err = 0;
-    for (size_t i = 0; i < found->count; i++) {
-        const struct no_grad_call *at = &found->calls[i].at;
-        for (size_t j = at->first; j < at->after && err == 0; j++)
-            if (callers[found->calls[i].named] * 2 <= steps && !map_put(places, j, 1, NULL))
-                err = ERR_NOMEM;
-    }
+    for (size_t i = 0; i < found->count && err == 0; i++)
+        if (callers[found->calls[i].named] * 2 <= steps)
+            err = put_blocks(&found->calls[i].at, places);
+    return err;
+}
+
+int levers_idle_blocks(struct levers_work *work, struct map *places)
+{
+    struct idle_calls *found;
+    int err = idle_calls_of(work, &found);
+    for (size_t i = 0; err >= 0 && i < found->count; i++)
+        err = put_blocks(&found->calls[i].at, places);
     return err;
 }
 

@@ -66,10 +66,11 @@ void levers_put_brief(const struct levers_trial *trial, struct buf *text)
     }
 }
 
-/* "transformer.h" of "transformer.h[0-11]": one list of modules. 0: it is another. */
+/* "transformer.h" of "transformer.h[0-11]": one list of modules, as code has it. 0: it is another.
+ */
 static size_t bytes_of_list(const char *instances)
 {
-    const char *open = instances ? strchr(instances, '[') : NULL;
+    const char *open = instances && !strchr(instances, '#') ? strchr(instances, '[') : NULL;
     const char *close = open ? strchr(open, ']') : NULL;
     return close && close[1] == '\0' && open > instances ? (size_t)(open - instances) : 0;
 }

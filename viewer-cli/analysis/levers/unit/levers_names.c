@@ -30,10 +30,15 @@ int levers_unit_name(const struct levers_places *places, struct levers_unit *uni
     const char *seen[SHOWN + 1];
     struct buf text = {0};
     size_t count = 0;
+    bool whole = false; /* one is a model itself, which has no path: the others alone are not it */
     for (size_t i = 0; i < unit->count && count <= SHOWN; i++) {
         size_t at = unit->calls[i].instance, known = 0;
-        if (at == SIZE_MAX || !places->places[at].path[0])
+        if (at == SIZE_MAX)
             continue;
+        if (!places->places[at].path[0]) {
+            whole = true;
+            continue;
+        }
         while (known < count && strcmp(seen[known], places->folded[at]) != 0)
             known++;
         if (known < count)
@@ -41,10 +46,10 @@ int levers_unit_name(const struct levers_places *places, struct levers_unit *uni
         seen[count] = places->folded[at];
         add_name(&text, &count, places->folded[at]);
     }
-    unit->scattered = count > 1;
-    if (text.count && !text.broken)
+    unit->scattered = count + whole > 1;
+    if (text.count && !text.broken && !whole)
         unit->instances = mem_copy(buf_string(&text), text.count);
-    int err = text.count && !unit->instances ? ERR_NOMEM : 0;
+    int err = text.count && !whole && !unit->instances ? ERR_NOMEM : 0;
     buf_clear(&text);
     return err;
 }

@@ -31,6 +31,7 @@ struct ways {
 struct reading {
     struct db *db;
     const struct levers_step *step;
+    const struct map *idle;
     struct levers_units *units;
     struct levers_places places;
     struct frames frames;
@@ -44,6 +45,11 @@ struct reading {
     struct ways *ways;
     size_t count, cap;
 };
+
+static bool is_idle(const struct reading *reading, size_t block)
+{
+    return map_get(reading->idle, block) != MAP_NONE;
+}
 
 static uint64_t fold(uint64_t way, int64_t value)
 {
@@ -306,6 +312,10 @@ static int find_calls(struct reading *reading, size_t unit)
             levers_phase_around(&step->phases, LEVERS_FORWARD, block->seq);
         if (!forward || block->site == GROUP_NONE)
             continue;
+        if (is_idle(reading, i)) {
+            err = put_block(reading, unit, i, forward, NULL, &row);
+            continue;
+        }
         const struct ways *ways = ways_of(reading, block->site, &err);
         if (ways && ways->count) /* what another thread makes meanwhile is in no module */
             err = put_block(reading, unit, i, forward, place_in(ways, unit), &row);
@@ -348,7 +358,7 @@ static int read_sites(struct reading *reading)
     int err = reading->blocks_again ? levers_recomputed(step, &reading->again) : ERR_NOMEM;
     for (size_t i = step->older; i < step->count && err >= 0; i++) {
         const struct levers_block *block = &step->blocks[i];
-        if (block->site == GROUP_NONE ||
+        if (block->site == GROUP_NONE || is_idle(reading, i) ||
             !levers_phase_around(&step->phases, LEVERS_FORWARD, block->seq))
             continue;
         const struct ways *ways = ways_of(reading, block->site, &err);
@@ -398,9 +408,10 @@ static void drop_wrappers(struct levers_units *units)
 static const char any_sql[] =
     "SELECT EXISTS(SELECT 1 FROM string WHERE text LIKE '%.forward') AS named";
 
-int levers_units_read(struct db *db, const struct levers_step *step, struct levers_units *out)
+int levers_units_read(struct db *db, const struct levers_step *step, const struct map *idle,
+                      struct levers_units *out)
 {
-    struct reading reading = {.db = db, .step = step, .units = out};
+    struct reading reading = {.db = db, .step = step, .idle = idle, .units = out};
     bool named = false;
     int err = query_read(db, any_sql, Q_NOTHING, Q_OUT(Q_INT(named)));
     if (err < 0 || !named)

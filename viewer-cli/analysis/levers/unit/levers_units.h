@@ -60,8 +60,10 @@ struct levers_units { /* all zero is empty */
     bool again; /* something of them is computed again in backward already */
 };
 
-/* 0 or an error; levers_units_clear in both cases. */
-int levers_units_read(struct db *db, const struct levers_step *step, struct levers_units *out);
+/* `idle`: places of blocks that no backward goes for, which are of no call. 0 or an error;
+ * levers_units_clear in both cases. */
+int levers_units_read(struct db *db, const struct levers_step *step, const struct map *idle,
+                      struct levers_units *out);
 void levers_units_clear(struct levers_units *units);
 /* Of a unit whose calls are known: where their modules stand. 0 or an error. */
 int levers_unit_name(const struct levers_places *places, struct levers_unit *unit);
