@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "levers_model.h"
+#include "levers_step.h"
+#include "levers_units.h"
+#include "map.h"
 #include "peak.h"
 
 /* Site 2 is Block.forward in Model.forward; in site 7 torch.utils.checkpoint is between them. Calls
@@ -131,6 +134,50 @@ TEST(no_checkpoint_of_what_no_backward_uses)
     CHECK_INT(lever_of(&script, places, LEVER_CHECKPOINT, "Block").bytes, MIB(125));
     CHECK(strstr(last_text, "checkpoint each Block (h[0-3]), called in m.py:5: ") == last_text);
     CHECK(lever_of(&script, places, LEVER_NO_GRAD, "around T.h").bytes > 0);
+}
+
+static int64_t calls_of(const struct levers_units *units, const char *class)
+{
+    for (size_t i = 0; i < units->count; i++)
+        if (strcmp(units->units[i].name, class) == 0)
+            return (int64_t)units->units[i].count;
+    return -1;
+}
+
+/* The model calls its teacher between two of its blocks: for the model that is one call. */
+TEST(a_call_goes_on_around_what_no_backward_uses)
+{
+    static const char places[] =
+        PLACES "INSERT INTO module VALUES(7,'teacher.h.0','Block'),(8,'teacher.h.1','Block'),"
+               "(9,'teacher.h.2','Block'),(10,'teacher.h.3','Block'),(11,'h.4','Block');"
+               "UPDATE allocation SET module = 11 WHERE site = 4 AND seq % 1000 = 402";
+    struct script script = {0};
+    train_blocks(&script, 0, RNN);
+    add_teacher(&script);
+    for (int step = 0; step < 2; step++) {
+        script_block(&script, at(step, FORWARD) + 91, at(step, BACKWARD) + 3, MIB(60), ENCODE);
+        script_block(&script, at(step, FORWARD) + 92, at(step, BACKWARD) + 1, MIB(10), ENCODE);
+        script_block(&script, at(step, BACKWARD) + 2, at(step, BACKWARD) + 3, MIB(5), BACKWARD_40);
+    }
+    struct db *db = script_record(&script);
+    struct peak peak;
+    struct levers_step step = {0};
+    struct levers_units units = {0};
+    struct map idle = {0};
+    REQUIRE(db_exec(db, places) == 0);
+    REQUIRE(peak_read(db, 1, 1, INT64_MIN, INT64_MAX, 0, &peak) == 0);
+    REQUIRE(levers_step_read(db, &peak, &step) == 0);
+    for (size_t i = 0; i < step.count; i++)
+        if (step.blocks[i].module >= 7 && step.blocks[i].module <= 10)
+            REQUIRE(map_put(&idle, i, 1, NULL));
+    REQUIRE(levers_units_read(db, &step, &idle, &units) == 0);
+    CHECK_INT(calls_of(&units, "Block"), 2 * 5);
+    CHECK_INT(calls_of(&units, "Model"), 2);
+    levers_units_clear(&units);
+    levers_step_clear(&step);
+    map_clear(&idle);
+    peak_clear(&peak);
+    db_close(db);
 }
 
 /* The first model has no path: the others' alone would be a part of what is counted. */
@@ -409,6 +456,7 @@ TEST(copies_of_weights_are_not_halved)
 
 TEST_MAIN(TEST_CASE(no_checkpoint_of_what_no_backward_uses),
           TEST_CASE(models_of_which_one_has_no_path_are_not_named),
+          TEST_CASE(a_call_goes_on_around_what_no_backward_uses),
           TEST_CASE(layers_that_are_not_computed_again_can_be),
           TEST_CASE(what_is_computed_again_is_no_lever),
           TEST_CASE(a_list_of_parts_is_gone_through_in_one_call),

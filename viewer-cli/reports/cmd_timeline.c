@@ -156,13 +156,13 @@ static const struct emit_column view_columns[] = {
 
 /* One question for all processes: the view goes through the curves of all of them for each answer.
  * Rows come in the order of the report's scopes. What is known of a process or its device stands
- * beside its rows by windows: SQLite joins such tables by going through all of them for each row,
- * and there may be ten thousand processes. */
+ * beside its rows by windows: in a join SQLite went through all processes for each row, and there
+ * may be ten thousand. */
 static const char view_sql[] =
     "WITH " DEVICE_PLACES ", asked(process, begin_ns, end_ns) AS ("
     " SELECT process, min(begin_ns), max(coalesce(end_ns, 9223372036854775807)) FROM phase"
     "  WHERE step BETWEEN ?1 AND ?2 GROUP BY process),"
-    "told(process, device, at_ns, allocated, reserved, from_ns, max_allocated, max_reserved,"
+    "marked(process, device, at_ns, allocated, reserved, from_ns, max_allocated, max_reserved,"
     "     place, begin_ns, end_ns) AS ("
     " SELECT process, device, at_ns, allocated, reserved, from_ns, max_allocated, max_reserved,"
     "        NULL, NULL, NULL FROM timeline"
@@ -171,14 +171,15 @@ static const char view_sql[] =
     " UNION ALL SELECT process, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, begin_ns, end_ns"
     "             FROM asked),"
     "placed AS ("
-    " SELECT *, max(place) OVER (PARTITION BY process, device) AS its_place,"
-    "        max(begin_ns) OVER (PARTITION BY process) AS its_begin_ns,"
-    "        max(end_ns) OVER (PARTITION BY process) AS its_end_ns FROM told)"
+    " SELECT *, max(place) OVER (PARTITION BY process, device) AS device_place,"
+    "        max(begin_ns) OVER (PARTITION BY process) AS steps_begin_ns,"
+    "        max(end_ns) OVER (PARTITION BY process) AS steps_end_ns FROM marked)"
     "SELECT process, device, at_ns, allocated, reserved, from_ns, max_allocated, max_reserved,"
     "       row_number() OVER (PARTITION BY process, device ORDER BY at_ns DESC) AS behind"
     "  FROM placed"
-    " WHERE at_ns IS NOT NULL AND (?1 IS NULL OR (at_ns > its_begin_ns AND from_ns < its_end_ns))"
-    " ORDER BY process, its_place, at_ns";
+    " WHERE at_ns IS NOT NULL AND (?1 IS NULL OR (at_ns > steps_begin_ns AND from_ns < "
+    "steps_end_ns))"
+    " ORDER BY process, device_place, at_ns";
 
 static void open_list(struct emit *emit)
 {

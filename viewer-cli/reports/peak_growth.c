@@ -24,7 +24,7 @@ static void put_known(const struct peak_part *part, const char *before, const ch
 static const char *why_not_judged(const struct peak_part *part)
 {
     if (part->growth.thinned)
-        return "most steps were thinned out";
+        return "steps were thinned out";
     /* What counted are calls of a model, and the peak is in no step. */
     return part->growth.calls && part->peak->step == PEAK_NONE ? "no training step was seen"
                                                                : "too few complete steps";

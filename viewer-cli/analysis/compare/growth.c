@@ -245,7 +245,8 @@ static int read_thinned(struct db *db, int64_t process, const struct units *unit
     int64_t phases = 0;
     size_t count = units->count;
     *thinned = false;
-    if (!count || (int64_t)count > (units->units[count - 1].number - units->units[0].number) / 2)
+    if (!count ||
+        count > ((uint64_t)units->units[count - 1].number - (uint64_t)units->units[0].number) / 2)
         return 0;
     int err = query_read(db,
                          "SELECT coalesce(sum(n), 0) AS phases FROM thinned"
@@ -279,6 +280,8 @@ bool growth_is_valid(const struct growth *growth)
 {
     if (growth->kind == GROWTH_UNKNOWN)
         return growth->units == 0;
+    if (growth->thinned)
+        return false;
     if (growth->since != GROUP_NONE &&
         (growth->since < growth->first || growth->since > growth->last))
         return false;

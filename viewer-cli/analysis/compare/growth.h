@@ -41,13 +41,13 @@ enum growth_kind {
 
 struct growth {
     enum growth_kind kind;
-    bool calls;              /* units are calls of the model, counted from 0; else steps */
-    bool thinned;            /* of GROWTH_UNKNOWN: most of them were thinned out */
-    int64_t units;           /* that count */
-    int64_t first, last;     /* of them */
-    int64_t per_unit;        /* bytes; of GROWTH_GROWING, else 0 */
-    int64_t since;           /* steady or growing since this unit; GROUP_NONE */
-    int64_t lowest, highest; /* peaks; of GROWTH_VARYING their units are: */
+    bool calls;          /* units are calls of the model, counted from 0; else steps */
+    bool thinned;        /* of GROWTH_UNKNOWN: numbers are missing, and phases were thinned out */
+    int64_t units;       /* that count */
+    int64_t first, last; /* of them */
+    int64_t per_unit;    /* bytes; of GROWTH_GROWING, else 0 */
+    int64_t since;       /* steady or growing since this unit; GROUP_NONE */
+    int64_t lowest, highest;           /* peaks; of GROWTH_VARYING their units are: */
     int64_t lowest_unit, highest_unit; /* GROUP_NONE */
     struct growth_sequence {           /* of GROWTH_VARYING calls: the longest that grows */
         int64_t per_call;              /* bytes; 0: there is none */

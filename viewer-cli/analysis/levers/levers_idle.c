@@ -132,7 +132,7 @@ static int try_call(struct idle *all, const struct idle_call *call)
     return err;
 }
 
-/* That train; a program may number them as it likes. */
+/* With a forward; a program may number them as it likes. */
 static size_t count_steps(const struct levers_phases *phases)
 {
     const struct levers_phase_row *forwards = &phases->of[LEVERS_FORWARD];

@@ -2,7 +2,7 @@
  * All changes together that do not stand in each other's way: one of each kind, and every variable
  * that is held. Of checkpoints the one that saves most with the others, if any does: a checkpoint
  * of a whole model computes its logits again, which chunks of its loss would never have at once.
- * What takes no half of what a line is worth off beside the others is left out.
+ * A change that beside the others saves less than half of what a line is worth is left out.
  */
 #include "buf.h"
 #include "error.h"
@@ -123,6 +123,8 @@ static int highest_of(const struct together *all, int64_t *highest)
     int err = unite(all, &edit);
     if (err >= 0)
         err = levers_highest(&all->work->seen.step, &edit, highest, NULL);
+    if (err >= 0)
+        *highest = all->work->seen.step.highest - levers_saved(all->work, *highest, false);
     levers_edit_clear(&edit);
     return err;
 }

@@ -25,20 +25,26 @@ static void add_name(struct buf *text, size_t *count, const char *folded)
     *count += 1;
 }
 
+/* A model itself has no path. */
+static bool has_whole_model(const struct levers_places *places, const struct levers_unit *unit)
+{
+    for (size_t i = 0; i < unit->count; i++)
+        if (unit->calls[i].instance != SIZE_MAX && !places->places[unit->calls[i].instance].path[0])
+            return true;
+    return false;
+}
+
+/* Where one of them has no path the names of the others would be a part of what is counted. */
 int levers_unit_name(const struct levers_places *places, struct levers_unit *unit)
 {
     const char *seen[SHOWN + 1];
     struct buf text = {0};
     size_t count = 0;
-    bool whole = false; /* one is a model itself, which has no path: the others alone are not it */
+    const bool whole = has_whole_model(places, unit);
     for (size_t i = 0; i < unit->count && count <= SHOWN; i++) {
         size_t at = unit->calls[i].instance, known = 0;
-        if (at == SIZE_MAX)
+        if (at == SIZE_MAX || !places->places[at].path[0])
             continue;
-        if (!places->places[at].path[0]) {
-            whole = true;
-            continue;
-        }
         while (known < count && strcmp(seen[known], places->folded[at]) != 0)
             known++;
         if (known < count)

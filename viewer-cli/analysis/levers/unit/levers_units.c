@@ -32,6 +32,7 @@ struct reading {
     struct db *db;
     const struct levers_step *step;
     const struct map *idle;
+    bool silent; /* what is read calls idle ones only: that line is not said */
     struct levers_units *units;
     struct levers_places places;
     struct frames frames;
@@ -163,7 +164,7 @@ static int take_frame(void *self, const struct frame *frame)
     if (unit != SIZE_MAX) {
         units->units[unit].by_library |= reader->by_library;
         reader->by_library = false;
-        if (reader->caller.line && !ways->again)
+        if (reader->caller.line && !ways->again && !reader->reading->silent)
             levers_callers_add(&reader->reading->callers[unit], &reader->caller);
     }
     if (unit != SIZE_MAX && ways->count < DEPTH_MOST && !is_known(ways, unit))
@@ -211,16 +212,19 @@ static const struct place *place_in(const struct ways *ways, size_t unit)
 
 /* ---- calls ---- */
 
-/* What of it is computed again in backward already is no call: nor is what is around that. */
+/* What of it is computed again in backward already is no call: nor is what is around that; nor one
+ * of which all is idle, though one around it is. */
 static bool add_call(const struct reading *reading, struct levers_unit *unit,
                      const struct levers_row *row, size_t first, size_t last)
 {
     const struct levers_step *step = reading->step;
-    bool again = false;
-    for (size_t i = first; i <= last && !again; i++)
+    bool again = false, idle = true;
+    for (size_t i = first; i <= last && !again; i++) {
         again = reading->blocks_again[row->blocks[i]];
+        idle = idle && is_idle(reading, row->blocks[i]);
+    }
     unit->again += again;
-    if (again)
+    if (again || idle)
         return true;
     if (!MEM_GROW(unit->calls, unit->cap, unit->count + 1))
         return false;
@@ -312,10 +316,6 @@ static int find_calls(struct reading *reading, size_t unit)
             levers_phase_around(&step->phases, LEVERS_FORWARD, block->seq);
         if (!forward || block->site == GROUP_NONE)
             continue;
-        if (is_idle(reading, i)) {
-            err = put_block(reading, unit, i, forward, NULL, &row);
-            continue;
-        }
         const struct ways *ways = ways_of(reading, block->site, &err);
         if (ways && ways->count) /* what another thread makes meanwhile is in no module */
             err = put_block(reading, unit, i, forward, place_in(ways, unit), &row);
@@ -351,22 +351,34 @@ static int read_gradients(struct reading *reading)
     return err;
 }
 
+static int read_site(struct reading *reading, size_t at)
+{
+    const struct levers_step *step = reading->step;
+    const struct levers_block *block = &step->blocks[at];
+    int err = 0;
+    if (block->site == GROUP_NONE ||
+        !levers_phase_around(&step->phases, LEVERS_FORWARD, block->seq))
+        return 0;
+    const struct ways *ways = ways_of(reading, block->site, &err);
+    bool again =
+        (ways && ways->again) || (block->module != GROUP_NONE &&
+                                  map_get(&reading->again, (uint64_t)block->module) != MAP_NONE);
+    reading->blocks_again[at] = again;
+    reading->units->again = reading->units->again || again;
+    return err;
+}
+
+/* A site is read once: by what is not idle, if both have it. */
 static int read_sites(struct reading *reading)
 {
     const struct levers_step *step = reading->step;
     reading->blocks_again = mem_alloc(step->count + 1, sizeof *reading->blocks_again);
     int err = reading->blocks_again ? levers_recomputed(step, &reading->again) : ERR_NOMEM;
-    for (size_t i = step->older; i < step->count && err >= 0; i++) {
-        const struct levers_block *block = &step->blocks[i];
-        if (block->site == GROUP_NONE || is_idle(reading, i) ||
-            !levers_phase_around(&step->phases, LEVERS_FORWARD, block->seq))
-            continue;
-        const struct ways *ways = ways_of(reading, block->site, &err);
-        bool again = (ways && ways->again) ||
-                     (block->module != GROUP_NONE &&
-                      map_get(&reading->again, (uint64_t)block->module) != MAP_NONE);
-        reading->blocks_again[i] = again;
-        reading->units->again = reading->units->again || again;
+    for (int idle = 0; idle < 2; idle++) {
+        reading->silent = idle != 0;
+        for (size_t i = step->older; i < step->count && err >= 0; i++)
+            if (is_idle(reading, i) == reading->silent)
+                err = read_site(reading, i);
     }
     return err;
 }
