@@ -397,7 +397,7 @@ static int try_units(struct levers_work *work, const struct levers_units *units)
     return err;
 }
 
-/* A model that no backward uses is computed again by none: torch.no_grad() is for it. */
+/* A model whose graph no backward uses is computed again by none: torch.no_grad() is for it. */
 static int read_units(struct levers_work *work)
 {
     struct map idle = {0};

@@ -223,9 +223,8 @@ static int try_whole(struct half *half)
     words.before =
         levers_in_loop(half->work->loop, words.kind,
                        "model.to(torch.bfloat16); cast the model's floating-point inputs, and "
-                       "tensors that forward() creates in float32: "
-                       "parameters, gradients, optimizer state and activations in 16 "
-                       "bits");
+                       "tensors that forward() creates in float32: parameters, gradients, "
+                       "optimizer state and activations in 16 bits");
     half->mixed = half->likely = false;
     return try_half(half, &words);
 }

@@ -35,10 +35,10 @@ const char *levers_in_loop(enum levers_loop loop, enum lever_kind kind, const ch
                 [LEVER_EIGHT_BIT_STATES] =
                     "TrainingArguments(optim='adamw_bnb_8bit'): optimizer state in 8 bits",
                 [LEVER_HALF_PRECISION] =
-                    "from_pretrained(..., dtype=torch.bfloat16) or model.to(torch.bfloat16); cast "
-                    "the "
-                    "model's floating-point inputs, and tensors that forward() creates in "
-                    "float32: parameters, gradients, optimizer state and activations in 16 bits",
+                    "from_pretrained(..., dtype=torch.bfloat16) or model.to(torch.bfloat16); "
+                    "cast the model's floating-point inputs, and tensors that forward() creates "
+                    "in float32: parameters, gradients, optimizer state and activations in 16 "
+                    "bits",
                 [LEVER_AUTOCAST] = "TrainingArguments(bf16=True): outputs of matrix products and "
                                    "convolutions in 16 bits",
                 [LEVER_NO_STATES] = "TrainingArguments(optim='sgd'): an optimizer without state",

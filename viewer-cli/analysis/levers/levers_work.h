@@ -120,7 +120,7 @@ int levers_idle(struct levers_work *work);
 /* Of models that no backward uses, and that few steps call, as to draw samples: the places of their
  * blocks, which have a batch of their own. 0 or an error. */
 int levers_rare_calls(struct levers_work *work, struct map *places);
-/* Of all models that no backward uses. 0 or an error. */
+/* Of all that keep a graph which no backward uses. 0 or an error. */
 int levers_idle_blocks(struct levers_work *work, struct map *places);
 int levers_fused_operation(struct levers_work *work);
 int levers_fused_attention(struct levers_work *work);
